@@ -290,11 +290,16 @@ class Coverage:
 
     def _is_other_type(self, fact: Fact) -> bool:
         """Return whether the question asks for a thing of another type: a data centre is no city."""
-        kind = self._kind_of(fact)
-        if kind in ("", DEFAULT_TYPE):
+        asked = self._type_words
+        if not asked or not asked.isdisjoint(fact.key.split("_")):
             return False
-        asked = [words for i in self._sort if (words := vocabulary.TYPE_WORDS.get(self._words[i]))]
-        return bool(asked) and kind not in asked[-1] and asked[-1].isdisjoint(fact.key.split("_"))
+        return self._kind_of(fact) not in {"", DEFAULT_TYPE, *asked}
+
+    @cached_property
+    def _type_words(self) -> frozenset[str]:
+        """Words for things of the type that "which machine" asks for."""
+        known = [found for i in self._sort if (found := vocabulary.TYPE_WORDS.get(self._words[i]))]
+        return known[-1] if known else frozenset()
 
     def _counted(self, fact: Fact) -> set[int]:
         """Return the positions of the sort of thing asked for, where the value names it: "rack 3"."""

@@ -66,7 +66,7 @@ _GENERAL: Final = re.compile(
     r"what(?:'s| is| are) (?:an?|the difference)\b|what does .* (?:mean|stand for)\W*$|.*\busually\b", re.IGNORECASE
 )
 _SHORT: Final = re.compile(r"\b(wh\w+|how)['’]s\b", re.IGNORECASE)
-_END: Final = re.compile(r"(?<!\bDr\.)(?<!\bMr\.)(?<!\bMrs\.)(?<!\bSt\.)(?<!\b[A-Z]\.)(?<=[.!?;])\s+|\n+")
+_END: Final = re.compile(r"(?<!\b[DMHFS]r\.)(?<!\bMrs\.)(?<!\bSt\.)(?<!\b[A-Z]\.)(?<=[.!?;])\s+|\n+")
 _WRAP: Final = re.compile(r"(?<=[^\s.!?:;`|])\n(?=[a-z(])")
 """Break within a sentence."""
 _ITEM: Final = re.compile(r"^[\s>#*+-]+")
@@ -177,6 +177,10 @@ def _read_kind(words: Sequence[str], lower: Sequence[str], at: int | None) -> tu
             return "why", {at, at + 1}, []
         if after in {"time", "day", "days", "date", "year", "month", "weekday"}:
             return "when", {at, at + 1}, []
+        if after in vocabulary.BEING and lower[at + 2 : at + 3] in (["in"], ["on"], ["at"]):
+            return None  # "what was in the box"
+        if not vocabulary.PRICING.isdisjoint(lower):
+            return "amount", {at}, []
         if not after or after in vocabulary.BEING | vocabulary.HELPERS | vocabulary.HAVING:
             begin = at + 2
             while begin < len(lower) and lower[begin] in vocabulary.ARTICLES:

@@ -41,7 +41,7 @@ PATTERNS: Final[dict[str, re.Pattern[str]]] = {
         re.IGNORECASE,
     ),
     "why": re.compile(
-        r"\b(?:because|since|due to|as|reason|cause[sd]?|thanks to|so|owing|on account|until|too|in order|to (?:save|avoid|keep))\b|→",
+        r"\b(?:because|since|due to|as|reason|cause[sd]?|thanks to|so|owing|on account|too|in order|to (?:save|avoid|keep))\b|→",
         re.IGNORECASE,
     ),
 }  # fmt: skip
@@ -51,6 +51,10 @@ _MEASURES: Final = _words(
     """kg litres litre km degrees hours hour minutes minute days day weeks months years seconds ms h min gb mb tb a v kw cm mm metres
     january february march april may june july august september october november december"""
 )
+_CURRENCIES: Final = _words("€ $ £ % euro euros eur dollars usd francs chf pounds kroner cents")
+_BEFORE_THINGS: Final = _words("in at near on for of a an since until")
+_BESIDE: Final = 3
+"""Words from a noun within which its name stands: "an electrician named Bos"."""
 _AFTER_COUNT: Final = _MEASURES | _words("% € $ £ euros euro francs dollars percent and or in at for to on per by")
 _AGE: Final = re.compile(
     r"\d[ -](?:year|month|week|day)s?[ -]old\b|\baged? \d|\bborn\b|\bturn(?:s|ed) \d", re.IGNORECASE
@@ -83,18 +87,17 @@ def find_values(
         return PATTERNS[kind].search(text) is not None
     taken = set(hits.values())
     left = [i for i, word in enumerate(words) if i not in taken and not vocabulary.is_grammar(word.lower())]
+    left = [i for i in left if not _continues_name(words, i, taken)]
     numbers = [i for i, word in enumerate(words) if i not in taken and _NUMBER.fullmatch(word)]
     if kind == "who":
-        return any(is_name(words, i) and words[i - 1].lower() not in {"in", "at", "near"} for i in left)
+        return any(is_name(words, i) and words[i - 1].lower() not in _BEFORE_THINGS for i in left)
     if kind == "where":
         return any(_is_place(words, i) for i in left)
     if kind == "count":
         counted = {hits[i] for i in heads if i in hits} or taken
         return any(_counts(words, i, counted) for i in numbers)
     if kind == "amount":
-        return any(
-            i + 1 == len(words) or words[i + 1].lower() not in _MEASURES or not _MONEY.isdisjoint(noun) for i in numbers
-        )
+        return any(_is_sum(words, i) or not _MONEY.isdisjoint(noun) for i in numbers)
     if kind == "measure":
         return bool(numbers) if "old" not in noun else _AGE.search(text) is not None
     return _says_what(kind, words, hits, noun, heads, left, numbers)
@@ -117,7 +120,25 @@ def _says_what(
     names = [i for i in left if is_name(words, i)]
     if not _PLACES.isdisjoint(noun) or "name" in noun:
         return bool(names)
-    return bool(names or numbers or left) if kind == "which" else bool(left)
+    if kind != "which":
+        return bool(left)
+    places = [hits[i] for i in heads if i in hits]
+    if not places:
+        return bool(names)  # the noun is no more than a sort of thing
+    return any(abs(i - at) <= _BESIDE for i in {*names, *numbers} for at in places)
+
+
+def _continues_name(words: Sequence[str], i: int, taken: Collection[int]) -> bool:
+    """Return whether a word is the rest of a name that the question has: "Ferrer" of Paloma Ferrer."""
+    return words[i][:1].isupper() and any(k in taken and words[k][:1].isupper() for k in (i - 1, i + 1))
+
+
+def _is_sum(words: Sequence[str], i: int) -> bool:
+    """Return whether a number can be a sum of money."""
+    after = words[i + 1].lower() if i + 1 < len(words) else ""
+    if re.fullmatch(r"(?:19|20)\d\d", words[i]) or _is_day(words, i):
+        return after in _CURRENCIES
+    return not after or after in _CURRENCIES or vocabulary.is_grammar(after)
 
 
 def is_name(words: Sequence[str], i: int) -> bool:
@@ -141,7 +162,7 @@ def _is_day(words: Sequence[str], i: int) -> bool:
 def _is_place(words: Sequence[str], i: int) -> bool:
     """Return whether a word is an address, a name, or what follows a preposition of place."""
     word = words[i]
-    if _ADDRESS.search(word) or is_name(words, i):
+    if _ADDRESS.search(word) or (i and is_name(words, i)):
         return True
     before = i - 1
     while before >= 0 and words[before].lower() in _ARTICLES:

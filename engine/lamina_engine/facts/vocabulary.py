@@ -102,6 +102,8 @@ team group squad
 database datastore db store
 data_centre datacentre datacenter facility site
 """
+PRICING: Final = _words("cost costs pay paid charge charges earn earns spend spent")
+"""Verbs after "what" that ask for a sum."""
 TYPE_WORDS: Final = {
     kind: _words(line) for line in _TYPES.strip().split("\n") for kind in line.split()
 }  # fmt: skip

@@ -38,6 +38,8 @@ def best(question: str, text: str, year: str = "") -> str | None:
         ("In which language is sluice written?", "sluice is written in Zig.", "Zig"),
         ("who owns the sluice API?", "sluice-api is owned by Tove Lindgren.", "Tove"),
         ("How many barrels fit into the barn?", "The barn has room for 40 barrels.", "40"),
+        ("What do we pay for the barn?", "Rent of the barn is 3,150 per month.", "3,150"),
+        ("Who leads the tasters?", "The tasters are led by Hr. Olsen.", "Olsen"),
         ("Where are the backups of Authelia stored?", "Backups of Authelia go to a disk in Tove's attic.", "attic"),
     ],
 )  # fmt: skip
@@ -70,6 +72,13 @@ def test_a_sentence_that_says_all_that_is_asked_is_the_answer(question: str, tex
         ("What VPN do we use?", "The shop sits behind the office VPN.", "one word, said by the way"),
         ("How old is Tove?", "Tove Lindgren started on 12 January.", "no age"),
         ("Who deleted the forecast?", "Planning: Zig since May, the forecast was deleted.", "nobody is said to have"),
+        ("What do we pay Vaslin?", "Pumps: we lease 40 litres from Vaslin, contract until February 2030.", "no sum"),
+        ("Who moved the press to the barn?", "The old press moved from a Polish shed to the barn at Easter.", "no agent"),
+        ("Which framework did Tove write sluice with?", "Tove wrote sluice in the evenings.", "no name"),
+        ("What was in barrel 12?", "The mould in barrel 12 was treated.", "no thing"),
+        ("Why is Tove on leave?", "Tove is on leave until 3 August.", "no cause"),
+        ("Which French wines do we have?", "Karin is from Lyon and translates the French wines as well.", "no wine"),
+        ("Where is Karin from?", "Clearing is done by Karin Ek, working three days a week.", "no place"),
         ("Is the press clean?", "The press is clean.", "no value asked"),
     ],
 )  # fmt: skip
