@@ -882,6 +882,8 @@ class AsyncVault:
         batch_rows: int = 2048,
         drop_old: bool = False,
         workers: int = 1,
+        ray: str | None = None,
+        ray_resources: Mapping[str, float] | None = None,
         progress: bool | Callable[[Progress], None] = False,
     ) -> ReindexReport:
         """Rebuild every index from the log and swap them in at once.
@@ -898,6 +900,8 @@ class AsyncVault:
             batch_rows=batch_rows,
             drop_old=drop_old,
             workers=workers,
+            ray=ray,
+            ray_resources=ray_resources,
             progress=progress,
         )
 

@@ -1526,6 +1526,8 @@ class Vault:
         batch_rows: int = 2_048,
         drop_old: bool = False,
         workers: int = 1,
+        ray: str | None = None,
+        ray_resources: Mapping[str, float] | None = None,
         progress: bool | Callable[[Progress], None] = False,
     ) -> ReindexReport:
         """Rebuild every index from the log and swap them in at once.
@@ -1551,6 +1553,10 @@ class Vault:
             Remove the vectors of the former model; otherwise they are kept.
         workers : int
             Processes that embed (bundled models) and analyse; 1 works in this one.
+        ray : str, optional
+            Address of a running Ray cluster whose workers embed and analyse instead; needs ``lamina[cluster]``.
+        ray_resources : mapping, optional
+            Resources of the cluster that each of its tasks reserves beside one CPU, such as ``{"big_memory": 1}``.
         progress : bool or callable
             True shows a bar on stderr (when it is a terminal); a callable receives each step.
 
@@ -1562,6 +1568,8 @@ class Vault:
         ------
         ReindexGateError
             When the new generation holds or finds less than it should; the old one stays in use.
+        ClusterUnreachable
+            When the cluster is not there, or no node of it has the resources. Committed batches are kept.
         InvalidArgument, InvalidConfig, EmbeddingError, VaultReadOnly, VaultLocked, OSError
 
         Examples
@@ -1569,11 +1577,14 @@ class Vault:
         >>> report = vault.reindex(engine="lexical")
         """
         from lamina.progress import reporter
-        from lamina_engine.executor import InlineExecutor, ProcessExecutor
+        from lamina_engine.executor import Executor, InlineExecutor, ProcessExecutor, RayExecutor
         from lamina_engine.reindex.job import reindex
 
-        executor = InlineExecutor() if workers == 1 else ProcessExecutor(workers)
-        with reporter(progress) as listener:
+        with contextlib.ExitStack() as stack:
+            executor: Executor = InlineExecutor() if workers == 1 else ProcessExecutor(workers)
+            if ray is not None:
+                executor = stack.enter_context(contextlib.closing(RayExecutor(ray, ray_resources)))
+            listener = stack.enter_context(reporter(progress))
             return reindex(
                 self._memory,
                 embedder=embedder,

@@ -100,6 +100,10 @@ class StoreUnsafe(LaminaError, OSError):
     """Object storage without conditional writes: two writers could lose each other's commits."""
 
 
+class ClusterUnreachable(LaminaError, ConnectionError):
+    """A Ray cluster that does not answer, or has lost every node that could do the work."""
+
+
 class EmbeddingError(LaminaError, RuntimeError):
     """An embedder that failed, or gave vectors that cannot be used."""
 

@@ -1,4 +1,4 @@
-"""Executors: run work in this process or in others.
+"""Executors: run work in this process, in others, or on a Ray cluster.
 
 Work is a function of its item alone and its results come back in the order of the items, so where it ran cannot be
 seen in what it gave; an item that is done twice does no harm.
@@ -6,12 +6,15 @@ seen in what it gave; an item that is done twice does no harm.
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import os
+import socket
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
-from lamina_engine.errors import InvalidArgument
+from lamina_engine.errors import ClusterUnreachable, InvalidArgument, MissingExtra
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -83,6 +86,121 @@ class ProcessExecutor:
                 yield pending.popleft().result()
         finally:  # also where the caller stops early
             pool.shutdown(wait=True, cancel_futures=True)
+
+
+CONNECT_S: Final = 10.0
+PATIENCE_S: Final = 60.0
+"""A cluster may lose all nodes that can do the work for so long: others may come in their place."""
+_RERUNS: Final = 100
+_LOOPBACK: Final = "127.0.0.1"
+
+
+class RayExecutor:
+    """Tasks on a running Ray cluster, which runs them again where a worker or its node dies.
+
+    Every node has the same Lamina installed as this process. ``resources`` are what Ray reserves for a task beside one CPU.
+    """
+
+    def __init__(self, address: str, resources: Mapping[str, float] | None = None) -> None:
+        self._address, self._resources = address, dict(resources or {})
+        self._ray = _import_ray()
+        _check_answers(address)
+        self._is_own = not self._ray.is_initialized()
+        if self._is_own:
+            try:
+                # Ray takes a loopback address for that of the network card, where such a cluster does not listen
+                place = {"_node_ip_address": _LOOPBACK} if address.startswith(f"{_LOOPBACK}:") else {}
+                self._ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, **place)
+            except (OSError, RuntimeError, ValueError) as error:
+                raise ClusterUnreachable(f"no Ray cluster could be joined at {address}: {error}") from error
+        self._check_offers()
+        self._task = self._ray.remote(_apply).options(num_cpus=1, resources=self._resources, max_retries=_RERUNS)
+
+    @property
+    def remote(self) -> bool:
+        """True."""
+        return True
+
+    def map(self, fn: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
+        """Yield ``fn(item)`` of each item, in order; `_AHEAD` items a CPU are under way."""
+        function = self._ray.put(fn)  # once, and not with every item
+        pending: deque[Any] = deque()
+        try:
+            for item in items:
+                pending.append(self._task.remote(function, item))
+                if len(pending) >= _AHEAD * max(1, int(self._offered().get("CPU", 1))):
+                    yield self._result(pending.popleft())
+            while pending:
+                yield self._result(pending.popleft())
+        finally:
+            for task in pending:
+                self._ray.cancel(task)
+
+    def close(self) -> None:
+        """Leave the cluster, if this executor joined it."""
+        if self._is_own:
+            self._ray.shutdown()
+
+    def _result(self, task: Any) -> Any:
+        while not self._ray.wait([task], timeout=PATIENCE_S)[0]:
+            self._check_offers()
+        try:
+            return self._ray.get(task)
+        except self._ray.exceptions.RayTaskError as error:
+            raise (error.cause or error) from None  # as `fn` raised it
+        except self._ray.exceptions.RayError as error:
+            raise ClusterUnreachable(
+                f"the Ray cluster at {self._address} lost the work {_RERUNS} times: {error}; what was committed is kept"
+            ) from error
+
+    def _offered(self) -> dict[str, float]:
+        return dict(self._ray.cluster_resources())
+
+    def _check_offers(self) -> None:
+        """Raise if no node could ever do the work: Ray would wait for one without end."""
+        offered = self._offered()
+        wanted = {"CPU": 1.0, **self._resources}
+        missing = {name: count for name, count in wanted.items() if offered.get(name, 0.0) < count}
+        if missing:
+            own = {
+                name: count for name, count in offered.items() if not name.startswith(("node:", "memory", "object_"))
+            }
+            raise ClusterUnreachable(
+                f"the Ray cluster at {self._address} has no node with {missing}; it offers {own}; start one, or ask for less "
+                "(what was committed is kept)"
+            )
+
+
+def _apply(fn: Callable[[Any], Any], item: Any) -> Any:
+    """Apply a function on a worker."""
+    return fn(item)
+
+
+def _import_ray() -> Any:
+    from importlib import import_module
+
+    try:
+        return import_module("ray")
+    except ImportError as error:
+        raise MissingExtra("a Ray cluster needs ray, which is not installed", "cluster") from error
+
+
+def _check_answers(address: str) -> None:
+    """Raise unless something listens at an address: Ray itself would try for minutes."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if address == "auto":
+        return
+    if not host or not port.isdigit():
+        raise InvalidArgument(
+            f"ray={address!r} must be the address of a running cluster: host:port, ray://host:port or auto"
+        )
+    try:
+        with contextlib.closing(socket.create_connection((host, int(port)), CONNECT_S)):
+            pass
+    except (OSError, OverflowError) as error:
+        raise ClusterUnreachable(
+            f"nothing answers at {address} ({error}); start a cluster with `ray start --head`, or correct the address"
+        ) from error
 
 
 def usable_cpus() -> int:

@@ -137,7 +137,7 @@ class Memory:
 
         plain = Store(self.root, clock=self.store.clock)  # its commits note indexes alone, and stay in the folder
         indexer = Indexer(plain, self.tables)
-        if not indexer.lacks_terms():
+        if not indexer.is_behind():
             return None
         with contextlib.suppress(VaultLocked), plain.exclusive(0.0):  # else a writer of this machine sees to it
             indexer.catch_up(lambda: View(plain.snapshot(), self.tables))

@@ -376,6 +376,7 @@ _EVENTS: Final = "Append progress to FILE, one JSON object a line (stage, done, 
     "reindex",
     "lamina reindex --engine lexical",
     "lamina reindex --embedder minilm --workers 2",
+    "lamina reindex --embedder minilm --vault s3://my-bucket/team --ray 10.0.0.5:6379",
     "lamina reindex --embedder wordllama-64 --json --events progress.jsonl",
 )
 @click.option(
@@ -411,11 +412,23 @@ _EVENTS: Final = "Append progress to FILE, one JSON object a line (stage, done, 
     metavar="N",
     help="Processes that embed and analyse.",
 )
+@click.option(
+    "--ray", metavar="ADDRESS", help="Running Ray cluster whose workers embed and analyse: host:port, or auto."
+)
+@click.option(
+    "--ray-resource", "resources", multiple=True, metavar="NAME=N", help="Reserve this of the cluster for each task."
+)
 @click.option("--drop-old", is_flag=True, help="Remove the vectors of the former model.")
 @click.option("--events", metavar="FILE", help=_EVENTS)
 @click.option("--no-progress", is_flag=True, help="Show no progress bar.")
 def reindex(
-    call: Call, embedder: str | None, restart: bool, events: str | None, no_progress: bool, **options: Any
+    call: Call,
+    embedder: str | None,
+    restart: bool,
+    events: str | None,
+    no_progress: bool,
+    resources: Sequence[str],
+    **options: Any,
 ) -> None:
     """Rebuild indexes and vectors from the log.
 
@@ -425,9 +438,20 @@ def reindex(
     """
     chosen = embedder if embedder in _NARROW else embedder_choice(embedder) if embedder else None
     with call.open() as vault, _listener(events, show=not no_progress) as progress:
-        report = vault.reindex(chosen, not restart, progress=progress, **options)
+        report = vault.reindex(chosen, not restart, progress=progress, ray_resources=_resources(resources), **options)
     document = report.to_dict()
     call.answer(document, lambda: _reindex_lines(document))
+
+
+def _resources(given: Sequence[str]) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for each in given:
+        name, _, count = each.partition("=")
+        try:
+            found[name] = float(count)
+        except ValueError:
+            raise click.BadParameter(f"{each!r} must be a name and a number, such as big_memory=1") from None
+    return found
 
 
 @contextlib.contextmanager

@@ -159,12 +159,14 @@ class Indexer:
             self.remove_stale()
         self._wake_text(hint)
 
-    def lacks_terms(self) -> bool:
-        """Return True if a segment that wants a file of forward lists has none."""
-        folder = self._tables.folder / TERMS
-        return any(
+    def is_behind(self) -> bool:
+        """Return True if forward lists of a segment, or keys of a whole block, are missing."""
+        snapshot, folder = self._store.snapshot(), self._tables.folder / TERMS
+        keys = snapshot.manifest.indexes.get(KEYS, {"rows": 0, "space": snapshot.manifest.space})
+        uncovered = snapshot.rows("chunks") // BLOCK_ROWS * BLOCK_ROWS > int(keys["rows"])
+        return uncovered or any(
             segment.rows >= UNFILED_ROWS and not (folder / terms_name(segment)).exists()
-            for segment in self._store.snapshot().segments("chunks")
+            for segment in snapshot.segments("chunks")
         )
 
     def _graph_is_lost(self, view: Callable[[], View]) -> bool:

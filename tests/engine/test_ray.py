@@ -1,0 +1,241 @@
+"""Work on a real Ray cluster: a head and workers as processes of their own, killed while they work."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import lamina
+from lamina_engine.errors import ClusterUnreachable, InvalidArgument
+from lamina_engine.executor import RayExecutor
+from tests.conftest import NOW
+from tests.engine.test_executor import process, square
+
+pytest.importorskip("ray", reason="needs lamina[cluster]")
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="a cluster of several nodes on one machine"),
+    pytest.mark.filterwarnings("ignore"),  # Ray's own, at import and when it is left
+]
+
+WORDS = ("PostgreSQL", "Redis", "cheese", "bread", "wine", "harbour", "window", "garden")
+RECORDS = [
+    {"id": f"n{i}", "text": f"note {i} on {WORDS[i % 8]} and {WORDS[i // 8 % 8]}", "source": f"{i // 40}.md"}
+    for i in range(1_200)
+]
+
+
+class Cluster:
+    """A head without CPUs, and workers with one each; every node a process group of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self._log = (folder / "ray.log").open("ab")
+        self._folder = folder
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        self.address = f"127.0.0.1:{port}"
+        self.workers: list[subprocess.Popen[bytes]] = []
+        self._head = self._start("--head", f"--port={port}", "--num-cpus=0", "--include-dashboard=false")
+        deadline = time.monotonic() + 90
+        while time.monotonic() < deadline and self._head.poll() is None:
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+                return
+            time.sleep(0.2)
+        pytest.fail(f"the head does not start: {(folder / 'ray.log').read_text()[-2000:]}")
+
+    def _start(self, *words: str) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", "ray.scripts.scripts", "start", "--block", "--disable-usage-stats"]
+        return subprocess.Popen(
+            [*command, "--node-ip-address=127.0.0.1", "--object-store-memory=100000000", *words],
+            stdout=self._log, stderr=self._log, cwd=self._folder, start_new_session=True,
+        )  # fmt: skip
+
+    def add_worker(self, resources: str = "{}") -> None:
+        self.workers.append(self._start(f"--address={self.address}", "--num-cpus=1", f"--resources={resources}"))
+
+    def wait_for(self, cpus: int) -> None:
+        """Return when the cluster has so many CPUs; a worker that gives up at its start, as on a full machine, is started again."""
+        ray = pytest.importorskip("ray")
+        deadline = time.monotonic() + 150
+        while ray.cluster_resources().get("CPU", 0) < cpus:
+            assert time.monotonic() < deadline, "the workers do not join"
+            for position, worker in enumerate(self.workers):
+                if worker.poll() is not None:
+                    self.workers[position] = self._start(*worker.args[-3:])  # type: ignore[index]
+            time.sleep(0.2)
+
+    def kill_worker(self, position: int = 0) -> None:
+        _kill(self.workers.pop(position))
+
+    def stop(self) -> None:
+        for each in [*self.workers, self._head]:
+            _kill(each)
+        self._log.close()
+
+
+def _kill(node: subprocess.Popen[bytes]) -> None:
+    """Kill a node with all that it started: its raylet puts itself and its workers into that group."""
+    for pid in _descendants(node.pid):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    node.wait()
+
+
+def _descendants(pid: int) -> list[int]:
+    children = Path(f"/proc/{pid}/task/{pid}/children")
+    try:
+        found = [int(each) for each in children.read_text().split()]
+    except OSError:
+        found = []
+    return [pid, *(below for child in found for below in _descendants(child))]
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    started = Cluster(tmp_path_factory.mktemp("ray"))
+    ray = pytest.importorskip("ray")
+    ray.init(address=started.address, _node_ip_address="127.0.0.1", log_to_driver=False, logging_level="ERROR")
+    try:
+        started.add_worker('{"left": 1}')
+        started.wait_for(1)
+        started.add_worker()
+        started.wait_for(2)
+        yield started
+    finally:
+        ray.shutdown()
+        started.stop()
+
+
+def vectors_of(vault: lamina.Vault) -> np.ndarray[Any, Any]:
+    view = vault._memory.view()
+    return view.vectors.gather(np.arange(view.vector_rows, dtype=np.int64))
+
+
+def answers(vault: lamina.Vault) -> list[Any]:
+    queries = ("bread and wine", "where is the harbour", "note 77", "Redis")
+    return [[(hit.id, hit.score, hit.terms) for hit in vault.recall(query, 10)] for query in queries]
+
+
+def test_results_order_laziness_and_errors_are_those_of_every_executor(cluster: Cluster) -> None:
+    executor = RayExecutor(cluster.address)
+    assert list(executor.map(square, range(9))) == [i * i for i in range(9)]
+    asked: list[int] = []
+
+    def items() -> Iterator[int]:
+        for number in range(50):
+            asked.append(number)
+            yield number
+
+    results = executor.map(square, items())
+    assert next(results) == 0
+    assert len(asked) <= 5
+    results.close()  # type: ignore[attr-defined]
+    failing = executor.map(square, [1, -2, 3])
+    assert next(failing) == 1
+    with pytest.raises(ValueError, match="-2"):
+        next(failing)
+    assert os.getpid() not in set(executor.map(process, range(4)))
+    assert executor.remote
+
+
+def test_tasks_run_where_their_resource_is(cluster: Cluster) -> None:
+    executor = RayExecutor(cluster.address, {"left": 1})
+    assert len(set(executor.map(process, range(6)))) == 1
+    with pytest.raises(ClusterUnreachable, match=r"no node with \{'gpu_memory': 2\}.*left"):
+        RayExecutor(cluster.address, {"gpu_memory": 2})
+
+
+@pytest.mark.parametrize("address", ["", "host", "host:port", "ray://host"])
+def test_an_address_that_is_none(address: str) -> None:
+    with pytest.raises(InvalidArgument, match="host:port"):
+        RayExecutor(address)
+
+
+def test_no_cluster_at_the_address() -> None:
+    with pytest.raises(ClusterUnreachable, match="ray start --head"):
+        RayExecutor("127.0.0.1:9")
+
+
+def test_a_reindex_gives_what_it_gives_here_though_a_worker_is_killed(cluster: Cluster, tmp_path: Path) -> None:
+    clock = lamina.FixedClock(NOW)
+    with (
+        lamina.open(tmp_path / "here", create=True, clock=clock) as here,
+        lamina.open(tmp_path / "there", create=True, clock=clock) as there,
+    ):
+        for vault in (here, there):
+            vault.add(RECORDS)
+        here.reindex("wordllama-64", batch_rows=50)
+        killed: list[int] = []
+
+        def kill_one(step: Any) -> None:
+            if not killed and step.stage == "embedding" and step.done >= 300:
+                killed.append(step.done)
+                cluster.kill_worker(1)
+                cluster.add_worker()
+
+        report = there.reindex("wordllama-64", batch_rows=50, ray=cluster.address, progress=kill_one)
+        assert killed
+        assert report.swapped
+        assert report.embedded == len(RECORDS)
+        np.testing.assert_array_equal(vectors_of(there), vectors_of(here))
+        assert answers(there) == answers(here)
+        assert there.verify(deep=True).ok
+    cluster.wait_for(2)
+
+
+def test_a_job_that_is_killed_goes_on_where_it_was(cluster: Cluster, tmp_path: Path) -> None:
+    """`lamina reindex file://... --ray` is killed; the next run makes no vector twice, and the vault was whole meanwhile."""
+    pytest.importorskip("obstore")
+    url = f"file://{tmp_path / 'objects'}"
+    environ = {**os.environ, "LAMINA_CACHE": str(tmp_path / "cache")}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LAMINA_CACHE", str(tmp_path / "cache"))
+        clock = lamina.FixedClock(NOW)
+        with lamina.open(url, create=True, clock=clock) as vault:
+            vault.add(RECORDS)
+            before = answers(vault)
+        events = tmp_path / "events.jsonl"
+        command = [
+            sys.executable, "-m", "lamina", "reindex", "--vault", url, "--embedder", "wordllama-64", "--batch-rows", "20",
+            "--ray", cluster.address, "--events", str(events), "--json",
+        ]  # fmt: skip
+        job = subprocess.Popen(command, env=environ, cwd=tmp_path, stdout=subprocess.DEVNULL)
+        deadline = time.monotonic() + 120
+        while _embedded(events) < 200:
+            assert job.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        job.kill()
+        job.wait()
+        with lamina.open(url, mode="r", clock=clock) as vault:
+            assert answers(vault) == before
+        done = subprocess.run(
+            command, env=environ, cwd=tmp_path, capture_output=True, text=True, timeout=240, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        report = json.loads(done.stdout)
+        assert report["resumed"] >= 200
+        assert report["embedded"] == len(RECORDS) - report["resumed"]
+        with lamina.open(url, mode="r") as vault:
+            assert vault.stats()["embedding"]["dim"] == 64
+            assert len(vault) == len(RECORDS)
+            assert vault.verify(deep=True).ok
+
+
+def _embedded(events: Path) -> int:
+    if not events.exists():
+        return 0
+    steps = [json.loads(line) for line in events.read_text().splitlines(keepends=True) if line.endswith("\n")]
+    return max((step["done"] for step in steps if step["stage"] == "embedding"), default=0)
