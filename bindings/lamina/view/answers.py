@@ -89,8 +89,14 @@ def answer_why_not(vault: lamina.Vault, query: Query, _: str) -> Document:
 
 
 def answer_diff(vault: lamina.Vault, query: Query, _: str) -> Document:
-    """Return what changed in the hits of a question since a moment, as text."""
-    found = vault.diff(query.text("q"), since=query.required("since"), where=query.filter())
+    """Return what changed in the hits of a question since a moment, or in the vault, as text."""
+    question, since, where = query.text("q"), query.required("since"), query.filter()
+    if question is None:
+        found = vault.diff(since=since, where=where)
+    else:
+        found = vault.diff(
+            question, since=since, k=query.number("k", 10, 50), profile=query.text("profile"), where=where
+        )
     return {"text": found.text, "left_out": found.left_out}
 
 
@@ -187,7 +193,7 @@ ROUTES: Final[dict[str, Route]] = {
         frozenset({"q", "k", "profile", "project", "type", "collection", "session", "since", "until"}),
     ),
     "/api/why-not": Route(answer_why_not, frozenset({"q", "id", "k", "profile", "project", "type"})),
-    "/api/diff": Route(answer_diff, frozenset({"q", "since", "project", "type"})),
+    "/api/diff": Route(answer_diff, frozenset({"q", "since", "k", "profile", "project", "type"})),
     "/api/context": Route(answer_context, frozenset({"prompt", "project"})),
     "/api/points": Route(answer_points, frozenset({"project"})),
     "/api/ids": Route(answer_ids, frozenset({"project", "from", "n", "at", "snapshot"})),

@@ -39,6 +39,9 @@ def test_search_says_why_not_and_what_changed(served: Served, folder: Path) -> N
     with lamina.open(folder, mode="r") as vault:
         until = served.get("/api/overview").json()["now"]
         assert text.split("\n")[1:] == vault.diff("orders SQLite", since="2026-03-01", until=until).text.split("\n")[1:]
+        one = vault.diff("orders SQLite", since="2026-03-01", until=until, k=1, profile="lexical").text
+    text = served.get("/api/diff?q=orders+SQLite&since=2026-03-01&k=1&profile=lexical").json()["text"]
+    assert text.split("\n")[1:] == one.split("\n")[1:]
 
 
 def test_context_is_shown_and_leaves_no_trace(served: Served, folder: Path) -> None:

@@ -44,6 +44,24 @@ def test_search_shows_hits_with_bars_and_every_term(seen: Seen) -> None:
     assert seen.complaints == []
 
 
+def test_search_shows_why_not_and_what_changed_beside_its_hits(seen: Seen) -> None:
+    page = seen.go("/search?q=orders+SQLite&type=nothing")
+    page.get_by_label("Why not (id or path)").fill("pg")
+    page.keyboard.press("Enter")
+    why = page.get_by_label("Why not", exact=True)
+    expect(why).to_contain_text('it does not pass {"type":"nothing"}')
+    expect(why.locator("li").first).to_contain_text("hit 2")
+    page = seen.go("/search?q=orders+SQLite&k=20&profile=lexical&since=2026-03-01")
+    changed = page.get_by_label("What changed")
+    expect(changed).to_contain_text("2026-03-01 00:00 to ")
+    expect(changed).to_contain_text("entered")
+    assert seen.complaints == []
+    for wrong in ("why_not=nobody", "since=2999-01-01"):  # a wrong id or date hides no hit, and says what is wrong
+        page = seen.go(f"/search?q=orders+SQLite&{wrong}")
+        expect(page.locator("section p.note").first).to_contain_text(wrong.split("=")[1])
+        expect(page.locator("ol.hits > li").first).to_be_visible()
+
+
 def test_bars_add_up_to_the_score(seen: Seen) -> None:
     page = seen.go("/search?q=orders+SQLite")
     label = page.locator("ol.hits > li svg.bar").first.get_attribute("aria-label")

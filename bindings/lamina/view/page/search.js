@@ -1,6 +1,6 @@
 // Search: a recall as an agent gets it, each score with its terms, two profiles side by side.
 
-import { ask } from "/static/api.js";
+import { AnswerError, ask } from "/static/api.js";
 import { command, count, h, quoted } from "/static/dom.js";
 import { choice, chunkLink, emptiness, field, meta, number, scope } from "/static/parts.js";
 import { go } from "/static/state.js";
@@ -26,29 +26,44 @@ export default {
     if (!params.q) return emptiness(overview) ?? welcome(overview);
     const { q, k, project, type, as_of } = params;
     const profiles = [params.profile, ...(params.beside ? [params.beside] : [])];
-    const answers = await Promise.all(profiles.map((profile) =>
-      ask("/api/recall", { q, k, project, type, as_of, profile }, signal)));
-    const absence = params.why_not && await ask("/api/why-not", { q, k, project, type, as_of, profile: params.profile, id: params.why_not }, signal);
-    const changed = params.since && await ask("/api/diff", { q, since: params.since, project, type, as_of }, signal);
+    const asked = { q, k, project, type, as_of };
+    const [absence, changed, ...answers] = await Promise.all([
+      params.why_not && beside("Why not", "/api/why-not", { ...asked, profile: params.profile, id: params.why_not }, signal, why),
+      params.since && beside("What changed", "/api/diff", { ...asked, profile: params.profile, since: params.since }, signal,
+        ({ text }) => h("pre", {}, text)),
+      ...profiles.map((profile) => ask("/api/recall", { ...asked, profile }, signal)),
+    ]);
     const lists = answers.map((answer) => column(answer, params));
     return [
       h("h2", {}, q),
       overview.stats.embedding.model ? "" : h("p", { class: "note" }, "This vault has no vectors: words alone are compared. ",
         h("code", {}, "lamina reindex --embedder wordllama"), " brings them."),
-      absence ? why(absence) : "",
-      changed ? h("pre", { "aria-label": "What changed" }, changed.text) : "",
+      absence || "",
+      changed || "",
       legend(answers.flatMap((answer) => answer.hits)),
       lists.length > 1 ? h("div", { class: "pair" }, lists) : lists[0],
     ];
   },
 };
 
+/** What is asked beside the hits; an id or a date that is wrong hides none of them. */
+async function beside(label, path, params, signal, show) {
+  const part = (shown) => h("section", { "aria-label": label }, shown);
+  try {
+    return part(show(await ask(path, params, signal)));
+  } catch (error) {
+    if (!(error instanceof AnswerError && error.status >= 400 && error.status < 500)) throw error;
+    return part(h("p", { class: "note" }, error.message));
+  }
+}
+
 /** Why a chunk is no hit, and what brings it in. */
-const why = (absence) => h("section", { "aria-label": "Why not" },
+const why = (absence) => [
   h("p", {}, chunkLink(absence.id, absence.id), `: ${absence.reason}`),
   absence.remedies.length
     ? h("ul", {}, absence.remedies.map((each) => h("li", {}, `${each.text}: hit ${each.rank}`)))
-    : "");
+    : "",
+];
 
 function column(answer, params) {
   const { hits, explain } = answer;
