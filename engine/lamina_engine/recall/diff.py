@@ -209,7 +209,8 @@ def _tell(
         for key in list(open_to):
             place = len(shown[key])
             line = _item(told[key][place]) if place < len(told[key]) else None
-            size = 0 if line is None else count_tokens(line) + 1
+            repeated = line in [_item(chunk) for chunk in shown[key]]  # several chunks of one note are one line
+            size = 0 if line is None or repeated else count_tokens(line) + 1
             if line is None or used + size > budget:
                 open_to.remove(key)
                 continue
@@ -217,7 +218,7 @@ def _tell(
             shown[key].append(told[key][place])
     lines = [*first]
     for key, chunks in shown.items():
-        lines += [titles[key], *map(_item, chunks)]
+        lines += [titles[key], *dict.fromkeys(map(_item, chunks))]
     found = tuple(
         LearntGroup(key[0], key[1], dict(Counter(kind for _, kind in members)), tuple(shown.get(key, ())))
         for key, members in groups.items()

@@ -200,16 +200,7 @@ class HitRows(Struct, frozen=True):
     """Words of the question, each with its weight; see `Outcome.snippet`."""
 
 
-def recall(
-    memory: Memory,
-    text: str,
-    *,
-    profile: str | Profile | None = None,
-    tz: str | None = None,
-    as_of: Any = None,
-    with_facts: bool = False,
-    **options: Any,
-) -> Outcome:
+def recall(memory: Memory, text: str, *, with_facts: bool = False, **options: Any) -> Outcome:
     """Run one recall; the arguments are those of ``Vault.recall``.
 
     With ``with_facts`` facts that no chunk states are hits too: they have no row.
@@ -219,7 +210,7 @@ def recall(
     InvalidArgument, InvalidConfig, EmbedderMismatch, EmbeddingError, VaultCorrupt
     """
     started = time.perf_counter()
-    ranked = rank_question(memory, text, profile=profile, tz=tz, as_of=as_of, with_facts=with_facts, **options)
+    ranked = rank_question(memory, text, with_facts=with_facts, **options)
     found = [] if ranked.held_back else ranked.hits()
     took_ms = (time.perf_counter() - started) * 1e3
     view, request, last = ranked.view, ranked.request, ranked.pages[-1]
@@ -230,33 +221,16 @@ def recall(
 
 
 def rank_question(
-    memory: Memory,
-    text: str,
-    *,
-    profile: str | Profile | None = None,
-    tz: str | None = None,
-    as_of: Any = None,
-    with_facts: bool = False,
-    counted: bool = True,
-    **options: Any,
+    memory: Memory, text: str, *, with_facts: bool = False, counted: bool = True, **options: Any
 ) -> Ranked:
     """Rank a question, keeping what every stage made of it; ``counted`` unless part of another."""
-    view, request = _read_request(memory, text, profile, tz, as_of, options, counted=counted)
+    view, request = _read_request(memory, text, counted, **options)
     return Ranked(view, request, tuple(_rank_pages(memory, view, request, with_facts=with_facts, noted=counted)))
 
 
-def recall_rows(
-    memory: Memory,
-    text: str,
-    *,
-    profile: str | Profile | None = None,
-    tz: str | None = None,
-    as_of: Any = None,
-    counted: bool = True,
-    **options: Any,
-) -> HitRows:
+def recall_rows(memory: Memory, text: str, *, counted: bool = True, **options: Any) -> HitRows:
     """Run one recall and return only the rows of its hits; ``counted`` unless part of another."""
-    view, request = _read_request(memory, text, profile, tz, as_of, options, counted=counted)
+    view, request = _read_request(memory, text, counted, **options)
     pages = _rank_pages(memory, view, request)
     rows, matches, scores = [], [], []
     for ranked in pages:
@@ -272,12 +246,12 @@ def recall_rows(
 def _read_request(
     memory: Memory,
     text: str,
-    profile: str | Profile | None,
-    tz: str | None,
-    as_of: Any,
-    options: Mapping[str, Any],
+    counted: bool,
     *,
-    counted: bool = True,
+    profile: str | Profile | None = None,
+    tz: str | None = None,
+    as_of: Any = None,
+    **options: Any,
 ) -> tuple[View, Request]:
     """Return the view to read and the checked request, with the question's time window."""
     if counted:

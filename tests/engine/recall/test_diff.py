@@ -186,6 +186,14 @@ def test_what_was_learnt_is_told_by_project_and_type_in_a_budget(diary: Vault, c
     assert diary.diff(since=since, where={"project": "bakery"}).counts == {"new": 30}
 
 
+def test_several_chunks_of_one_note_are_one_line(diary: Vault, clock: FixedClock) -> None:
+    since = moment(clock)
+    diary.add([{"text": f"Part {i} of it", "title": "How to bake bread", "type": "recipe"} for i in range(9)])
+    found = diary.diff(since=since)
+    assert (found.counts, len(found.groups[0].chunks), found.left_out) == ({"new": 9}, 9, 0)
+    assert found.text.count("How to bake bread") == 1
+
+
 def test_wrong_moments_and_budgets_are_refused(diary: Vault, clock: FixedClock) -> None:
     for since, until in (
         ("no date", None),
