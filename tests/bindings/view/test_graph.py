@@ -204,7 +204,18 @@ def test_drag_moves_a_node_or_the_plane_and_wheel_and_keys_zoom_and_move(graph: 
     graph.wait_for_timeout(150)
     assert apart() > before / 1.4 * 1.2
     graph.get_by_role("button", name="Show all").click()
-    assert "/graph" in graph.url
+    assert "at=" not in graph.url
+
+
+def test_where_one_looks_is_in_the_address(graph: Page) -> None:
+    for key in ("+", "ArrowLeft"):
+        canvas_of(graph).press(key)
+    expect(graph).to_have_url(re.compile(r"at=-?[\d.]+%2C-?[\d.]+%2C[\d.]+"))
+    there = spot(graph, "planet")[:2]
+    graph.reload()
+    expect(canvas_of(graph)).to_have_attribute("data-rest", RESTED, timeout=30_000)
+    graph.wait_for_timeout(300)
+    assert spot(graph, "planet")[:2] == pytest.approx(there, abs=4)
 
 
 def test_the_same_graph_lies_the_same_way(browser: Browser, known: Served) -> None:
@@ -304,6 +315,10 @@ def test_graphs_are_shown_soon_and_come_to_rest(
     shown, rest = (int(canvas_of(page).get_attribute(f"data-{name}") or 0) for name in ("shown", "rest"))
     assert shown <= SLOW * shown_ms
     assert rest <= SLOW * rest_ms
+    dots = page.locator("fieldset.filters circle").evaluate_all(
+        "all => all.map(e => [e.getAttribute('fill'), e.getAttribute('stroke')].join())"
+    )
+    assert len(dots) == len(set(dots)) == 9  # seven colours as dots, then as rings: no two categories look alike
     note = page.locator("main .note").first
     if nodes <= 2_000:
         expect(note).to_contain_text(f"{nodes:,} nodes")

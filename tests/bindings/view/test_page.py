@@ -140,6 +140,22 @@ def test_news_are_offered_and_never_jump(browser: Browser, tmp_path: Path) -> No
         served.stop()
 
 
+def test_tab_goes_from_the_question_to_the_views_to_the_filters_to_the_hits(seen: Seen) -> None:
+    page = seen.go("/search?q=orders")
+    page.locator("ol.hits > li").first.wait_for()
+    parts = []
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        part = page.evaluate(
+            "document.activeElement.closest('.skip, #find, #theme, #views, #controls, #view')?.id || document.activeElement.className"
+        )
+        parts += [part] if part not in parts[-1:] else []
+        if part == "view":
+            break
+    assert parts == ["skip", "find", "theme", "views", "controls", "view"]
+    assert page.evaluate("document.activeElement.matches(':focus-visible')")
+
+
 HOSTILE = (
     "<script>alert(1)</script>", "<img src=x onerror=alert(1)>", "javascript:alert(1)", "\u202egnp.exe\u2066", "a\0b\x1b[31m",
     "<svg onload=alert(1)>", "</pre></title><script src=//evil.example/x.js></script>", "[x](javascript:alert(1))",
