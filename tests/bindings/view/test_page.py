@@ -143,7 +143,7 @@ def test_news_are_offered_and_never_jump(browser: Browser, tmp_path: Path) -> No
 def test_tab_goes_from_the_question_to_the_views_to_the_filters_to_the_hits(seen: Seen) -> None:
     page = seen.go("/search?q=orders")
     page.locator("ol.hits > li").first.wait_for()
-    parts = []
+    parts: list[str] = []
     for _ in range(60):
         page.keyboard.press("Tab")
         part = page.evaluate(
