@@ -8,6 +8,8 @@ const NEAR = 9;
 const LONGEST_NAME = 34;
 const NAME_ROOM = 24_000; // pixels of the map for each name: the largest topics in sight have one, others on coming near
 const FEWEST_NAMES = 8;
+const HULL_ROOM = 6_000; // and for each hull
+const SMALLEST_HULL = 4; // chunks
 const FAR_AWAY = 1_000; // one point in so many may lie outside of what is shown first,
 const APART = 0.1; // farther off than this part of where the others lie
 const RING = 6; // the ring of the keyboard: this part of the shorter side
@@ -111,13 +113,24 @@ export class Plot {
     this.writer.putImageData(this.image, 0, 0);
   }
 
+  /** The largest topics whose hull is in sight, one for so many pixels. */
+  seen(view, room) {
+    const { width, height } = this.canvas;
+    const within = (axis, from, most) => (hull) => {
+      const places = hull.map((corner) => from + view.scale * corner[axis]);
+      return Math.max(...places) > 0 && Math.min(...places) < most;
+    };
+    const [across, down] = [within(0, view.x, width), within(1, view.y, height)];
+    const most = width * height / (room * devicePixelRatio ** 2);
+    return this.outlines.filter(({ hull, size }) => size >= SMALLEST_HULL && hull.length > 2 && across(hull) && down(hull)).slice(0, most);
+  }
+
   drawHulls(pen, view) {
     const { hues } = this;
     const margin = 9 * devicePixelRatio;
     pen.lineJoin = "round";
     pen.lineWidth = devicePixelRatio;
-    for (const { code, hull, size, x: cx, y: cy } of this.outlines) {
-      if (size < 4 || hull.length < 3) continue;
+    for (const { code, hull, x: cx, y: cy } of this.seen(view, HULL_ROOM)) {
       pen.beginPath();
       for (const [x, y] of hull) {
         const far = view.scale * Math.hypot(x - cx, y - cy) || 1;
