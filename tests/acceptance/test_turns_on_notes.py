@@ -48,4 +48,4 @@ def test_prompts_whose_answer_is_in_the_vault_receive_it(notes: Vault) -> None:
         answers += source in told
         items += len(told)
     assert answers >= 78
-    assert answers / items >= 0.45  # the note that was meant; others may be relevant as well
+    assert answers / items >= 0.5  # the note that was meant; others may be relevant as well

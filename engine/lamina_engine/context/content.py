@@ -203,6 +203,18 @@ _ASKS = re.compile(
     r"|qué|cuál|quién|dónde|cuándo|cómo)\b",
     re.IGNORECASE,
 )
+_REQUEST = re.compile(
+    r"(?:^|[.!?,\n])\s*(?:(?:and|so|ok|okay|hey|please)\s+)*(?:can|could|would|will)\s+you\b"
+    r"(?![^.?!\n]*\b(?:tell (?:me|us) (?!if)|explain|remind|know|remember|recall|what|which|who|where|when|why|how)\b)[^.?!\n]*\?",
+    re.IGNORECASE,
+)
+"""An order said as a question: "can you draw that as a table?\""""
+_REMEMBERS = re.compile(
+    r"\b(?:was|were|is|are|did|do|have|had)n['’]t (?:there|we)\b|\bremind me\b|\bhow (?:do|can|did|should|could) (?:i|we|you|one)\b"
+    r"|\b(?:i|we) (?:seem to |vaguely |still )?(?:remember|recall|know (?:we|there))\b|\bthere (?:was|were|is|are) some",
+    re.IGNORECASE,
+)
+"""A question without its mark, for what was known once: "I seem to remember a rule for this.\""""
 _ENDINGS = ("s", "es", "ed", "d", "ing", "ly")
 _NUMBER_DIGITS = 4
 _SHORT = 2
@@ -217,8 +229,8 @@ def has_content(prompt: str) -> bool:
 
 
 def asks(prompt: str) -> bool:
-    """Return True if a prompt holds a question."""
-    return _ASKS.search(prompt) is not None
+    """Return True if a prompt asks for something known, and not only for something to be done."""
+    return _ASKS.search(_REQUEST.sub(" ", prompt)) is not None or _REMEMBERS.search(prompt) is not None
 
 
 def subject_words(prompt: str) -> list[str]:

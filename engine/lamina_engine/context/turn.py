@@ -39,8 +39,8 @@ _SENTENCES: Final = 8
 """Sentences that are looked at for a question that a fact answers, and for the wish to go on."""
 _OVERFETCH: Final = 2
 """Times as many candidates are read as results are given: tasks, lists of links and what its collection wants more of fall out."""
-_STEEP: Final = 1.6
-"""An item needs the documented 0.7 of the best one's score to this power, so 0.80 of its score."""
+_STEEP: Final = 2.5
+"""An item of another document than the best one's needs the documented 0.7 of its score to this power, so 0.87 of it."""
 _EQUAL: Final = 0.95
 """Results with so much of the best one's score count as its equals: the newer comes first."""
 
@@ -53,6 +53,8 @@ class Result(Struct, frozen=True):
     """Of the recall: the rank, and the floor of the item."""
     confidence: float
     """The gate."""
+    document: str | None
+    """Its file; sections of one document are told together."""
 
 
 def inject(
@@ -114,7 +116,7 @@ def _inject(
             fill.take_cut([item_of_chunk(task, "task", now_us)], budgets.task_budget(budget))
         fill.take(facts)
         if mode in _OPEN:
-            kept = cut_score_gap([result.score**_STEEP for result in results], settings.score_gap_threshold)
+            kept = cut_score_gap(_nearness(results), settings.score_gap_threshold)
             fill.take((results[i].item for i in kept), stems=evidence.stems)
         text, tokens = fill.finish(PARTS)
         block = msgspec.structs.replace(
@@ -154,10 +156,21 @@ def _results(memory: Memory, evidence: Evidence, settings: Injection, now_us: in
         if chunk.type == TASK or factor <= 0.0 or chunk.role == INDEX:
             continue
         confidence = float(value)
-        result = Result(item_of_chunk(chunk, "search", now_us, confidence), float(score), confidence)
+        result = Result(item_of_chunk(chunk, "search", now_us, confidence), float(score), confidence, chunk.source)
         created = chunk.created_at_us if chunk.created_at_us is not None else MISSING_US
         found.append((float(score) * factor, created, result))
     return _newer_of_equals(found)[: settings.max_retrievals]
+
+
+def _nearness(results: list[Result]) -> list[float]:
+    """Return the score of each as a share of the best; of other documents than its own steeper."""
+    best = max(results, key=lambda result: result.score, default=None)
+    if best is None or not best.score:
+        return [0.0] * len(results)
+    return [
+        (each.score / best.score) ** (1.0 if each.document and each.document == best.document else _STEEP)
+        for each in results
+    ]
 
 
 def _newer_of_equals(found: list[tuple[float, int, Result]]) -> list[Result]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lamina.prompts import needs_context
-from lamina_engine.context.content import content_words, continues_work, has_content
+from lamina_engine.context.content import asks, content_words, continues_work, has_content
 
 PROMPTS = Path(__file__).parent / "prompts"
 
@@ -76,3 +76,18 @@ def test_a_hook_decides_before_anything_heavy_is_imported() -> None:
         "print(sorted({'numpy', 'pyarrow', 'msgspec', 'click', 'numba'} & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+@pytest.mark.parametrize(
+    ("prompt", "ref"),
+    [
+        ("Where does the exporter write?", True), ("It fails on the second run. Why is that", True), ("draw it as ascii", False),
+        ("can you draw that as ascii?", False), ("Nice. Could you repeat your last answer?", False), ("Would you rather use tabs?", False),
+        ("can you tell me which port Beacon has?", True), ("Can you draw it? Where is the exporter?", True),
+        ("I seem to remember a magic incantation for the driver.", True), ("wasn't there a limit of nomad jobs", True),
+        ("labels look mixed up, how do I switch that off fast", True), ("you forgot to save", False),
+    ],
+)  # fmt: skip
+def test_an_order_said_as_a_question_asks_nothing_and_a_memory_sought_does(prompt: str, ref: bool) -> None:
+    """Findings, stranger 3: orders are about what agent and user have before them."""
+    assert asks(prompt) is ref

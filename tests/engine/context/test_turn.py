@@ -149,7 +149,7 @@ def test_what_is_stale_is_told_with_its_tier(known: Vault, monkeypatch: pytest.M
     """Findings, seeds-b: stale memories about code were silently left out, where the seed wants them surfaced."""
     from lamina_engine.context import turn
 
-    code = "We moved from SQLite to PostgreSQL for a second writer: queue.py writes through the pool."
+    code = "From SQLite we moved to PostgreSQL: queue.py writes."
     known.add({"id": "old", "text": code, "collection": "code-patterns", "created_at": "2026-02-20"})
     from lamina_engine.chunks.reading import chunks_at as real
 
@@ -388,6 +388,22 @@ def _any_session_keeps_its_promises(folder: Path, data: st.DataObject) -> None:
             assert len({item.id for item in shown}) == len(shown)
     finally:
         shutil.rmtree(path)
+
+
+def test_sections_of_the_best_document_come_along_sooner_than_others(tmp_path: Path) -> None:
+    from lamina_engine.context.turn import Result, _nearness
+
+    item = Item(
+        part="search", id="a", text="x", type="note", collection="notes", source="a.md", date="", age="", freshness=""
+    )
+    results = [
+        Result(item, score, 0.9, document)
+        for score, document in ((0.5, "a.md"), (0.4, "a.md"), (0.4, "b.md"), (0.4, None))
+    ]
+    best, same, other, none = _nearness(results)
+    assert best == 1.0
+    assert same == pytest.approx(0.8)
+    assert other == none == pytest.approx(0.8**2.5)
 
 
 _CHECKS = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
