@@ -99,7 +99,7 @@ class Context:
         Parameters
         ----------
         prompt : str
-            The user's message, read sentence by sentence. A blank one, a slash command, and one that names nothing a
+            The user's message, rated as a whole. A blank one, a slash command, and one that names nothing a
             memory could be about ("commit this") get an empty block; "continue where we left off" gets the active task.
         session : str or None
             Name of the session; no memory is shown twice in one session. None for a look at what a new session would be
