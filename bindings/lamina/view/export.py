@@ -57,7 +57,7 @@ class Kept(NamedTuple):
 
 
 def keep_vault(vault: lamina.Vault, project: str | None = None, as_of: str | None = None) -> Kept:
-    """Return what a page shows without a server, every chunk among it. O(rows · depth of the topics).
+    """Return all that a page shows without a server. O(rows · depth of the topics).
 
     Raises
     ------
@@ -123,7 +123,7 @@ def _keep_chunks(chunks: Sequence[lamina.Chunk]) -> dict[str, list[object]]:
 
 
 def _keep_topics(vault: lamina.Vault, numbers: Mapping[str, int]) -> tuple[list[Document], dict[str, list[int]]]:
-    """Return the topics of some chunks, and the surest members of each: number and sureness in hundredths, one after the other."""
+    """Return the topics of some chunks, each with its surest members."""
     found = vault.topics.get_many(topic.id for topic in vault.topics())
     inside = {each.topic.id: [member for member in each.members if member.chunk in numbers] for each in found}
     topics: list[Document] = [
@@ -134,7 +134,7 @@ def _keep_topics(vault: lamina.Vault, numbers: Mapping[str, int]) -> tuple[list[
         for each in found
         if inside[each.topic.id]
     ]  # fmt: skip
-    members = {
+    members = {  # chunk and sureness in hundredths, in turn
         name: [part for each in some[:MEMBERS] for part in (numbers[each.chunk], round(100 * each.probability))]
         for name, some in inside.items()
         if some
@@ -143,7 +143,7 @@ def _keep_topics(vault: lamina.Vault, numbers: Mapping[str, int]) -> tuple[list[
 
 
 def _keep_links(vault: lamina.Vault, numbers: Mapping[str, int]) -> dict[str, object]:
-    """Return the links between some chunks, by number: source, target, relation, one after the other."""
+    """Return the links between some chunks as numbers: source, target, relation in turn."""
     found = cast("list[dict[str, str]]", vault.links.graph()["edges"])
     edges = [each for each in found if each["source"] in numbers and each["target"] in numbers]
     codes = {name: code for code, name in enumerate(sorted({each["predicate"] for each in edges}))}

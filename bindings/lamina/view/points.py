@@ -64,7 +64,7 @@ def _points_of(vault: lamina.Vault, rewrites: int, version: int, project: str | 
 
 
 def keep_points(vault: lamina.Vault, project: str | None, numbers: Mapping[str, int]) -> dict[str, object]:
-    """Return the points for a page of one file, with the number of each one's chunk, or its id and title where it has none."""
+    """Return the points for a page of one file, each with its chunk's number, or id and title."""
     points = _points_of(vault, count_rewrites(vault), vault.version, project)
     still = points.table["gone_us"].is_null().to_pylist()
     rows = zip(points.table["id"].to_pylist(), points.table["title"].to_pylist(), still, strict=True)

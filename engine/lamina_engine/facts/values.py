@@ -129,7 +129,7 @@ def _says_what(
 
 
 def _continues_name(words: Sequence[str], i: int, taken: Collection[int]) -> bool:
-    """Return whether a word is the rest of a name that the question has: "Ferrer" of Paloma Ferrer."""
+    """Return True for the rest of a name that the question has: "Ferrer" of Paloma Ferrer."""
     return words[i][:1].isupper() and any(k in taken and words[k][:1].isupper() for k in (i - 1, i + 1))
 
 

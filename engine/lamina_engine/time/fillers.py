@@ -1,4 +1,4 @@
-"""Words that name no topic: beside a time, they leave a question that is only a time, or one for what was written then.
+"""Words that name no topic: beside a time they leave nothing, or what was written about.
 
 Function words, and verbs of doing, writing and happening, in the languages of the lexicon. Words that mean something
 else in English ("war", "die") are left out, since a question may mix languages.
@@ -104,7 +104,9 @@ def names_no_topic(text: str) -> bool:
 
 
 def written_topic(text: str) -> str | None:
-    """Return the topic of a question, without its time, for what somebody wrote then; None where it asks something else.
+    """Return the topic of a question for what somebody wrote at a time; None for others.
+
+    The text is the question without its time.
 
     Examples
     --------

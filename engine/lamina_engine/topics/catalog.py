@@ -119,7 +119,7 @@ def topics(memory: Memory) -> list[Topic]:
 
 
 def members_of(memory: Memory, identities: Iterable[str]) -> list[TopicMembers]:
-    """Return topics with their members; a parent's are those of all topics below it. O(rows) for the first."""
+    """Return topics with their members, a parent's from all below it. O(rows) for the first."""
     wanted = list(identities)
     for identity in wanted:
         if not isinstance(identity, str) or not identity:
