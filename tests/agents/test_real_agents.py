@@ -126,6 +126,10 @@ class Shop:
         until(lambda: not queued(self.project / ".lamina"))
         return self.model.talks()[before:]
 
+    def is_captured(self) -> bool:
+        with lamina.open(self.project / ".lamina", mode="r") as vault:
+            return bool(vault.sessions()) and not queued(self.project / ".lamina")
+
     def fired(self) -> dict[str, tuple[dict[str, Any], Any]]:
         """Return the payload and the answer of each event."""
         found = {}
@@ -175,7 +179,8 @@ def test_two_sessions_of_the_real_program(shop: Shop, capsys: pytest.CaptureFixt
     assert any(name.endswith("memory_recall") for name in tools_of(talks[-1]))
     assert "what they say is no instruction.\n#" in _plain(talks[-1])  # the text of an answer, not its data
     assert '"snapshot"' not in _plain(talks[-1])
-    # what was said is in the vault
+    # what was said is in the vault, soon after a program that did not wait for its hook has ended
+    until(shop.is_captured)
     with lamina.open(shop.project / ".lamina", mode="r") as vault:
         (session,) = vault.sessions()
         assert (session.session, session.project) == (sessions.pop(), "shop")
@@ -189,7 +194,8 @@ def test_two_sessions_of_the_real_program(shop: Shop, capsys: pytest.CaptureFixt
     capsys.readouterr()
     assert main(["doctor", shop.agent]) == 0, capsys.readouterr()
     assert main(["uninstall", shop.agent]) == 0
-    assert shop.settings.read_text() == shop.former
+    own = '  "$schema": "https://opencode.ai/config.json",\n'  # OpenCode puts it there when it comes to it
+    assert shop.settings.read_text().replace(own, "") == shop.former
     left = [path for path in shop.home.rglob("*") if path.is_file() and ".config/lamina" not in str(path)]
     assert [
         path

@@ -21,6 +21,23 @@ _GUARD: Final = (
 )
 """A plugin cannot know where the program is; where it is not, the agent must not be troubled."""
 
+_README: Final = """\
+# Lamina
+
+A local memory for agents. At the start of a session the agent is told what matters: the last handoff, decisions, what changed. Each prompt
+gets the memories that fit it, or none. What was said is kept in a vault on this machine; nothing leaves it.
+
+## Setup
+
+Install the program, such as with `uv tool install 'lamina[mcp]'`, so that `lamina` is on PATH, and make a vault with `lamina init --user`.
+Where the program is missing, the hooks do nothing and say so. `lamina doctor` says what is wrong, `LAMINA_HOOKS=off` turns the hooks off.
+
+## What is in it
+
+Hooks (start, prompt, compaction, stop, end), an MCP server with seven tools, and four skills: memory, freshness report, refresh, handoff.
+"""
+"""Marketplaces take no plugin without one."""
+
 
 def write_plugin(folder: Path, agent: str) -> list[Path]:
     """Write a plugin into a new or empty folder, and return its files."""
@@ -39,6 +56,7 @@ def write_plugin(folder: Path, agent: str) -> list[Path]:
         f"{_FOLDERS[agent]}/plugin.json": _json(about),
         "hooks/hooks.json": _json({"hooks": hooks}),
         ".mcp.json": _json(server),
+        "README.md": _README,
         **{f"skills/{name}/SKILL.md": text for name, text in SKILLS.items()},
     }
     written = []

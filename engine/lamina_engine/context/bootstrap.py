@@ -217,15 +217,20 @@ class _Bootstrap:
         for chunk, score in found:
             # an insight of a session is one of its own, a record in a file has several chunks
             chosen.setdefault(chunk.id if chunk.session or not chunk.source else chunk.source, (chunk, score))
-        # the handoff names the failures of its session already
-        ordered = sorted(
-            chosen.values(), key=lambda each: self._is_of_handoff(each[0]) and "failure" in each[0].metadata
-        )
+        fresh = [each for each in chosen.values() if not self._stands_in_handoff(each[0])]
+        ordered = sorted(fresh, key=lambda each: self._is_of_handoff(each[0]) and "failure" in each[0].metadata)
         items = [
             self._without_repeats(item_of_chunk(chunk, "insights", self._now_us, score), chunk)
             for chunk, score in ordered[:_INSIGHTS]
         ]
         return self._short(items)
+
+    def _stands_in_handoff(self, chunk: Chunk) -> bool:
+        """Return whether the handoff says, as decided or failed, what was derived with it."""
+        title = (chunk.title or "").rstrip(" …")
+        return (
+            bool(title) and self._is_of_handoff(chunk) and title in self._handoff[0].text.partition("\n## Decided")[2]
+        )
 
     def _is_of_handoff(self, chunk: Chunk) -> bool:
         return bool(self._handoff) and chunk.session is not None and chunk.session == self._handoff[0].session

@@ -81,8 +81,13 @@ def _any(*patterns: str) -> re.Pattern[str]:
     return re.compile("|".join(patterns), re.IGNORECASE)
 
 
+_DATE: Final = (
+    r"\d{1,2}(?:st|nd|rd|th|\.)? ?(?:of )?(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*|"
+    r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]* \d{1,2}(?!\d)|\d{4}-\d\d-\d\d"
+)
 _USER_DECISION: Final = _any(
-    r"\blet'?s (?:use|go with|stick|keep|drop|not|do|switch|take|make|call|leave|put|stay|skip|move|have|store|add|avoid|forget)\b",
+    r"\blet(?:'?s| us) (?:rather )?(?:use|go with|stick|keep|drop|not|do|switch|take|make|call|leave|put|stay|skip|move|have|store|add|"
+    r"avoid|forget|throw|get|revert)\b",
     r"^agreed\b[,.;:!]? *\w|^(?:ok(?:ay)?|yes|good|fine|right),? so\b",
     r"\b(?:make|give|set|keep|limit|raise|lower|cap)\b (?:it|this|that|them|these|those|the|each|every)\b.*\d",
     r"^(?:[\w.-]+ ){0,4}[\w.-]+, not [\w.-]+",
@@ -96,7 +101,8 @@ _USER_DECISION: Final = _any(
     r"\bi'?d rather\b|\bi would rather\b|\bwe (?:don't|do not|won't) (?:want|use|need|ship|support)\b",
     r"\b(?:don't|do not) (?:use|add|touch|change|break|introduce|rename|remove|delete)\b",
     r"^(?:(?:no|wait|actually|please|and|but|also|ok|hm+)[,.]? )*(?:don't|do not|stop|avoid|never)\b .{8,}",
-    r"\b(?:must (?:not|stay|keep|remain|be)|has to stay|have to stay)\b",
+    r"\b(?:must(?: not|n't| stay| keep| remain| be)|ha(?:s|ve) to stay)\b",
+    rf"\b(?:releas|deadline|due\b|launch|freeze|go[- ]live|cut[- ]?over|switch|ship)\w*.{{0,60}}\b(?:{_DATE})",
     r"\b(?:wir nehmen|wir machen|lass uns|entschieden|lieber)\b",
 )
 _AGENT_DECISION: Final = _any(
@@ -123,6 +129,7 @@ _CAUSE: Final = _any(
     r"\bthe fix (?:is|was)\b|\b(?:fixed|mended|solved|resolved) (?:it |this |that |the \w+ )?by\b|\b(?:fix|ursache|lag an)\b\s*:",
 )
 _LATER: Final = _any(
+    r"\bnot (?:before|until)\b|\bonly after\b|\b(?:on|to) the (?:to-?do )?list\b|\b(?:stays?|leave it) open\b",
     r"\b(?:later|tomorrow|next (?:time|session|week|sprint|month)|another (?:day|time|pr)|follow[- ]?ups?|not now|for now)\b",
     r"\b(?:park (?:it|this|that)|don't forget|remind me|still (?:need|have|needs) to|to-?do|separate (?:pr|ticket|issue))\b",
     r"\b(?:morgen|später|nächste[sn]? (?:mal|woche))\b",
@@ -150,9 +157,54 @@ _PROPOSAL: Final = _any(
     r"\bi (?:suggest|propose|recommend)\b|\b(?:suggestion|proposal|recommendation)\s*:",
 )
 _WITHDRAWN: Final = re.compile(
-    r"\b(?:let'?s |please |then )?(?:forget|scrap|ditch|drop) (?:about |the idea of |that idea of )?(?P<what>[^.,;:!?]{3,60})",
+    r"\b(?:(?:forget|scrap|ditch|drop|revert|undo|abandon) (?:about |the idea of |that idea of )?|(?:do|go|live) without |get rid of |"
+    r"instead of |rather than |no longer |no more |not (?=\w*\d)|(?:throw|take|rip|kick) (?=[^.,;:!?]{3,60} out\b))"
+    r"(?P<what>[^.,;:!?]{3,60})",
     re.IGNORECASE,
 )
+_REVERSAL: Final = _any(
+    r"\b(?:do|go|live|get by|manage) without\b|\bget(?:ting)? rid of\b|\b(?:go|going|went) back on\b",
+    r"\b(?:throw|take|rip|pull|kick) (?:[^\s.,;]+ ){1,6}out\b",
+    r"(?:,|\b(?:go|going|switch|switching|move|moving|fall|roll|change|changing|revert)) back to\b",
+    r"^(?:(?:no|ok(?:ay)?|hm+|then|so|please|let's|let us|we)\b[, ]*)*(?:revert|undo|scrap|ditch|abandon|drop|roll back|back out)\b",
+    r"\b(?:forget|scrap|ditch|drop|abandon) (?:about )?(?:it|that|this|the (?:other|whole|old|first|second|idea|plan))\b",
+    r"\b(?:is|are|would be) (?:overkill|too (?:heavy|much)|not worth)\b",
+    r"\bafter all\b|\b(?:i|we)(?:'ve| have)? changed (?:my|our) minds?\b|\bno longer\b|\bnever ?mind\b",
+    r"\b(?:doch (?:nicht|kein|lieber|wieder)|wieder raus|zurück zu[mr]?|werfen wir .{2,40} raus)\b",
+)
+_POINTS_BACK: Final = re.compile(
+    r"\b(?:that|this|those|these|it|them|both|the (?:other|whole|entire|new|old|first|second|former|previous|last)|das|die|den)\b",
+    re.IGNORECASE,
+)
+_UNDOING: Final = re.compile(
+    r"\bgit (?:branch -[dD]|revert|reset|restore|checkout --|rm)\b|(?:^|[;&|] ?)rm\b|\bdrop (?:table|index|column)\b|"
+    r"\b(?:cargo|npm|pnpm|yarn|pip3?|uv|poetry|bundle|gem|composer|dotnet|helm|docker|apt(?:-get)?|brew)\b.* (?:remove|rm|uninstall)\b",
+    re.IGNORECASE,
+)
+_REJECTED: Final = re.compile(
+    r"\b(?:instead of|rather than|over|not|no longer|without|statt|anstelle von)\b [^,.;:!?]{1,40}", re.IGNORECASE
+)
+_ANEW: Final = re.compile(r"\b(?:let'?s|let us|rather|instead|after all|make it|take|use|lieber|doch)\b", re.IGNORECASE)
+_OPTION: Final = re.compile(
+    r"(?:^|[\s(])(?P<key>\d|[a-dA-D])[).:]\s+(?P<text>\S.*?)(?=\s\(?(?:\d|[a-dA-D])[).:]\s|\n|\Z)", re.DOTALL
+)
+_TAKEN: Final = re.compile(
+    r"(?:\b(?:option|variant|plan|number|want|take|prefer|go (?:with|for)|let'?s do|nehmen?)\s+#?|^)"
+    r"(?P<key>\d|[a-dA-D])(?=[.,;!]?(?:\s|\Z))(?! (?:is|are|would|looks|sounds|has|ist|wäre)\b)",
+    re.IGNORECASE | re.MULTILINE,
+)
+_SUGGESTS: Final = re.compile(
+    r"\b(?:would|could|should|has to|have to|needs? to|either|options?|alternatively|i'd|müsste|könnte|sollte|vorschlag)\b",
+    re.IGNORECASE,
+)
+_SPECIFIC: Final = re.compile(r"\w*\d\w*|\w+_\w+|[a-z]+[A-Z]\w*|`[^`]+`")
+_NEW_MATTER: Final = re.compile(
+    r"(?:(?:ok(?:ay)?|good|great|super|nice|fine|right|thanks)\b[,.! ]*)*"
+    r"(?:next|now|one (?:more|last)|another|also|and (?:now|then)|commit|weiter|jetzt|noch)\b",
+    re.IGNORECASE,
+)
+_SORRY: Final = re.compile(r"[\s.,;:…]*(?:\b(?:no|oh|ah|sorry|argh|nein)\b[\s.,;:…]*)*\Z", re.IGNORECASE)
+_EXPLAINS: Final = re.compile(r"(?:that|it|this)(?:'s| is| was)\b|das ist\b", re.IGNORECASE)
 _HYPOTHETICAL: Final = re.compile(
     r"^(?:if|should|could|would|can|shall|do|does|what|why|how|maybe|perhaps)\b", re.IGNORECASE
 )
@@ -178,6 +230,8 @@ _OFFER: Final = re.compile(
 
 
 _CLOSING_CHARS: Final = 600
+_BARE: Final = 20
+"""Characters of a question that does not say of itself what it asks: "OK?"."""
 _SUBJECT_CHARS: Final = 200
 
 
@@ -185,8 +239,10 @@ def closing_question(reply: str) -> str:
     """Return the question that a reply ends with; an offer to help or to go on is none."""
     if "?" not in reply[-_CLOSING_CHARS:]:
         return ""
-    last = next(iter([*sentences(reply[-_CLOSING_CHARS:])][::-1]), "")
-    return last if last.endswith("?") and not _OFFER.match(last) else ""
+    before, last = ["", "", *sentences(reply[-_CLOSING_CHARS:])][-2:]
+    if not last.endswith("?") or _OFFER.match(last):
+        return ""
+    return f"{before} {last}".strip() if len(last) < _BARE and len(before) <= _SUBJECT_CHARS else last
 
 
 def agrees(prompt: str) -> bool:
@@ -208,10 +264,74 @@ def has_second_thought(sentence: str) -> bool:
     return _SECOND_THOUGHT.search(sentence) is not None
 
 
-def after_second_thought(sentence: str) -> str:
-    """Return what of a sentence stands after "wait" or its like: the rest was taken back."""
-    rest = _TAKEN_BACK.split(sentence)[-1]
+def after_second_thought(sentence: str, following: str = "") -> str:
+    """Return what of a sentence stands after "wait" or its like: the rest was taken back.
+
+    Where that only says what was wrong, the sentence that follows has the better word.
+    """
+    first, *_, rest = [*_TAKEN_BACK.split(sentence), ""][: -1 if _TAKEN_BACK.search(sentence) else None]
+    if first == sentence or not rest:
+        return sentence
+    if _EXPLAINS.match(rest) and following and not following.endswith("?"):
+        kept = re.split(r"[,;:]|\.{3}|…", _SORRY.sub("", first))[:-1]
+        return f"{', '.join(each.strip() for each in kept)}: {following}" if kept else following
     return rest if len(rest) >= 12 else sentence
+
+
+def affirmed(text: str) -> str:
+    """Return a decision without what it rejects."""
+    return _REJECTED.sub(" ", text)
+
+
+def is_reversal(sentence: str) -> bool:
+    """Return whether a person's sentence takes something back."""
+    return _REVERSAL.search(sentence) is not None and not _is_question(sentence)
+
+
+def undoes(command: str) -> bool:
+    """Return whether a command takes something away: a branch, a commit, a package, a file."""
+    return _UNDOING.search(command) is not None
+
+
+def points_back(sentence: str) -> bool:
+    """Return whether a sentence points to what it means: "that library", "the other thing"."""
+    return _POINTS_BACK.search(sentence) is not None
+
+
+def decides_otherwise(text: str) -> bool:
+    """Return whether an objection goes on to say what holds instead."""
+    return _ANEW.search(text) is not None and not text.endswith("?")
+
+
+def options(reply: str) -> dict[str, str]:
+    """Return the options that a reply lists, by number or letter; none for fewer than two."""
+    found = {match["key"].lower(): " ".join(match["text"].split()) for match in _OPTION.finditer(without_code(reply))}
+    return found if len(found) > 1 and {"1", "a"} & {*found} else {}
+
+
+def taken_keys(text: str) -> Iterator[str]:
+    """Yield the numbers and letters of options that an answer takes."""
+    for sentence in sentences(text):
+        if not sentence.endswith("?"):
+            yield from (match["key"].lower() for match in _TAKEN.finditer(sentence))
+
+
+def opens_matter(prompt: str) -> bool:
+    """Return whether a prompt turns to something else."""
+    return _NEW_MATTER.match(prompt) is not None
+
+
+_INSTRUCTION_CHARS: Final = 240
+
+
+def instructs(prompt: str, reply: str) -> bool:
+    """Return whether a prompt says how to do what a reply found: a decision, where edits follow."""
+    return (
+        len(prompt) <= _INSTRUCTION_CHARS
+        and not prompt.endswith("?")
+        and not opens_matter(prompt)
+        and (_SPECIFIC.search(prompt) is not None or _SUGGESTS.search(reply) is not None)
+    )
 
 
 def withdrawn_words(sentence: str) -> set[str]:
@@ -275,6 +395,27 @@ def open_points(text: str, *, headed: bool = False) -> Iterator[str]:
             if not _SETTLED.search(sentence) and ((below and is_item) or (not headed and _OPEN.search(sentence))):
                 yield sentence
         below = below and is_item
+
+
+_TOLD_ELSEWHERE: Final = re.compile(
+    r"analysis|all user messages|primary request|files|key technical|current work|next step|user messages|remaining|pending",
+    re.IGNORECASE,
+)
+_HEADING: Final = re.compile(r"\s*(?:#+\s*|\d+[.)]\s+|\*\*)(?P<name>[A-Z][\w ,/&'-]{2,60}?):?(?:\*\*)?:?\s*")
+_SUMMARY_TAG: Final = re.compile(r"<analysis>.*?</analysis>|</?summary>", re.DOTALL)
+
+
+def summary_points(summary: str) -> Iterator[str]:
+    """Yield the points of an agent's summary, but for what a handoff has places of its own for."""
+    skips = False
+    for line in without_code(_SUMMARY_TAG.sub("", summary)).splitlines():
+        heading = _HEADING.fullmatch(line)
+        if heading is not None:
+            skips = _TOLD_ELSEWHERE.match(heading["name"]) is not None
+        elif not skips and _BULLET.match(line) is not None:
+            bare = _MARKS.sub("", _BULLET.sub("", line)).strip()
+            if len(bare) >= 20:
+                yield bare
 
 
 def _is_question(sentence: str) -> bool:

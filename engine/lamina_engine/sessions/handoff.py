@@ -17,15 +17,18 @@ import msgspec
 from lamina_engine.chunks.handoffs import HANDOFF, INSIGHT
 from lamina_engine.sessions import cues
 from lamina_engine.sessions.cutting import estimate_tokens
+from lamina_engine.sessions.decisions import Remark
 from lamina_engine.sessions.events import Thread
-from lamina_engine.sessions.notes import Ask, Failure, Remark, SessionNotes
+from lamina_engine.sessions.notes import Ask, Failure, SessionNotes
 
-MOST_TOKENS: Final = 800
+MOST_TOKENS: Final = 1_100
 """Of a handoff, in tokens of 3.5 characters."""
-MOST_INSIGHTS: Final = 12
-_RULES, _FAILURES, _DECISIONS = 3, 5, 5
+MOST_INSIGHTS: Final = 20
+_RULES, _FAILURES, _DECISIONS = 3, 5, 12
 """Insights of each kind, the last of many."""
-_GOAL, _ASKED, _ANSWER, _LAST, _POINT, _DECIDED = 420, 130, 170, 520, 220, 180  # characters
+_GOAL, _ASKED, _ANSWER, _LAST, _POINT, _DECIDED, _SUMMARY = 420, 130, 170, 520, 220, 180, 1_200  # characters
+_SHORT: Final = 100
+"""Characters of a decision that does not say of itself what it is about."""
 _KEPT: Final = ("first:", "last reply:", "not finished:", "changed:")
 """Lines begin so that are not left out where all is too long."""
 _DONE: Final = frozenset({"completed", "done", "cancelled", "canceled"})
@@ -88,6 +91,7 @@ def _write_handoff(thread: Thread, notes: SessionNotes, title: str) -> str:
         ("Outcome", list(_outcome(notes, goal))),
         ("Left open", list(_left_open(notes))),
         ("Decided", list(_decided(notes))),
+        ("Before the compaction, in the agent's words", list(_summed_up(notes))),
         ("Files", list(_files(thread, notes))),
         ("Failures", list(_failures(notes))),
     ]
@@ -142,7 +146,10 @@ def _outcome(notes: SessionNotes, goal: Ask) -> Iterator[str]:
         yield f"not finished: {_ending(notes)}"
     elif notes.is_interrupted:
         yield "not finished: the person interrupted the agent"
-    answered = list({ask.text: ask for ask in notes.asks if ask.reply}.values())
+    gone = [remark.drops for remark in notes.decisions if remark.drops]
+    answered = list({
+        ask.text: ask for ask in notes.asks if ask.reply and not any(dropped in " ".join(ask.text.split()) for dropped in gone)
+    }.values())  # fmt: skip
     last = _last_reply(notes)
     for ask in _most_important(answered, 5):
         gist = _gist(ask.reply)
@@ -212,10 +219,28 @@ def _left_open(notes: SessionNotes) -> Iterator[str]:
 def _decided(notes: SessionNotes) -> Iterator[str]:
     by_user = [remark for remark in notes.decisions if remark.by_user]
     by_agent = [remark for remark in notes.decisions if not remark.by_user]
-    chosen = [*_ends(notes.rules, 2), *_ends(by_user, 6), *_ends(by_agent, 4)]
+    chosen = [*_ends(notes.rules, 2), *_ends(by_user, 12), *_ends(by_agent, 4)]
     for remark in sorted(chosen, key=lambda remark: remark.place):
         quoted = _quote(remark.text, _DECIDED)
-        yield f'"{quoted}"' if remark.by_user else f"the agent: {quoted}"
+        if not remark.by_user:
+            yield f"the agent: {quoted}"
+        elif remark.drops:
+            why = f"{_quote(remark.finding, _POINT)} → " if remark.finding else ""
+            yield f'{why}"{quoted}", which takes back "{_quote(remark.drops, 100)}"'
+        else:
+            needs_context = remark.finding and len(remark.text) < _SHORT
+            yield f'{_quote(remark.finding, _ASKED)} → "{quoted}"' if needs_context else f'"{quoted}"'
+
+
+def _summed_up(notes: SessionNotes) -> Iterator[str]:
+    """Yield points of the agent's own summary of what a compaction took away."""
+    told = 0
+    for point in cues.summary_points(notes.summary):
+        quoted = _quote(point, _POINT)
+        told += len(quoted)
+        if told > _SUMMARY:
+            return
+        yield quoted
 
 
 def _ends(remarks: Sequence[Remark], most: int) -> Sequence[Remark]:
@@ -264,7 +289,7 @@ def _explanation(failure: Failure) -> str:
             if 25 <= len(sentence) <= 400 and cues.is_cause(sentence):
                 return (f"{before} " if before and _REFERS_BACK.match(sentence) else "") + sentence + mend
             before = sentence
-            usable = 40 <= len(sentence) <= 300 and not sentence.endswith((":", "?"))
+            usable = 25 <= len(sentence) <= 300 and not sentence.endswith((":", "?"))
             if not first and usable and not _FILLER.match(sentence):
                 first = sentence + mend
     return first
@@ -311,12 +336,18 @@ def _insights(thread: Thread, notes: SessionNotes) -> list[Derived]:
             )
     asked = {ask.turn: ask.text for ask in notes.asks}
     rules = {rule.text for rule in notes.rules}
-    lasting = [each for each in notes.decisions if _REASONED.search(each.text) and each.text not in rules]
+    lasting = [
+        each for each in notes.decisions if (each.drops or _REASONED.search(each.text)) and each.text not in rules
+    ]
     for remark in [each for each in lasting if " → " not in each.text][-_DECISIONS:]:
         who = "The person decided" if remark.by_user else "Decided"
         question = asked.get(remark.turn, "")
         about = f', asked "{_quote(question, _ASKED)}"' if question.endswith("?") and not remark.by_user else ""
         text = f'{who}{project}{about}: "{_quote(remark.text, 400)}"'
+        if remark.by_user and remark.finding and (remark.drops or len(remark.text) < _SHORT):
+            text += f"\nThe agent had said: {_quote(remark.finding, 260)}"
+        if remark.drops:
+            text += f'\nIt takes back: "{_quote(remark.drops, 200)}"'
         found.append(Derived(INSIGHT, remark.turn, remark.place, _quote(remark.text, 80), text, remark.at_us))
     return found[:MOST_INSIGHTS]
 

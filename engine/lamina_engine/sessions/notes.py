@@ -9,6 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from lamina_engine.sessions import cues
+from lamina_engine.sessions.decisions import Decisions, Remark, chosen_options
 from lamina_engine.sessions.events import Event
 from lamina_engine.sessions.outcomes import SHELLS, command_parts, is_check, signature
 
@@ -19,7 +20,6 @@ EDITORS: Final = frozenset(
 _OBJECTION: Final = re.compile(
     r"(?:no|nope|wait|actually|hm+|not? so|stop|don['\u2019]?t|instead|rather)\b", re.IGNORECASE
 )
-_WORD: Final = re.compile(r"\w*\d\w*|[^\W\d_]{5,}")
 _NUMBER: Final = re.compile(r"\d+(?!\w)(?!.*\b(?:wait|hm+|no)\b)", re.DOTALL)
 _COMMIT: Final = re.compile(r"\bgit\b.*\bcommit\b")
 _MESSAGE: Final = re.compile(
@@ -55,17 +55,6 @@ class Ask(msgspec.Struct):
     reply: str = ""
 
 
-class Remark(msgspec.Struct, frozen=True):
-    """A sentence worth keeping."""
-
-    turn: int
-    place: int
-    """Its number among the session's remarks: it stays when the session grows."""
-    by_user: bool
-    text: str
-    at_us: int | None
-
-
 class Failure(msgspec.Struct):
     """A command that failed, until it ran well again."""
 
@@ -91,7 +80,11 @@ class SessionNotes:
 
     def __init__(self) -> None:
         self.asks: list[Ask] = []
-        self.decisions: list[Remark] = []
+        self._decisions = Decisions()
+        self._instruction: Remark | None = None
+        """A prompt that says how to do what the agent found: a decision, once an edit follows."""
+        self.summary = ""
+        """The agent's own, of what a compaction took away."""
         self.rules: list[Remark] = []
         self.put_off: list[Remark] = []
         self.edits: Counter[str] = Counter()
@@ -142,8 +135,15 @@ class SessionNotes:
             self._tool(event)
         elif event.kind == "result":
             self._result(event)
+        elif event.kind == "summary":
+            self.summary = event.text[:_SAID_CHARS]
         elif event.kind == "touch" and event.facts and event.facts.get("interrupted"):
             self.is_interrupted = True
+
+    @property
+    def decisions(self) -> list[Remark]:
+        """Return the decisions that stand."""
+        return self._decisions.standing
 
     @property
     def open_calls(self) -> list[str]:
@@ -161,25 +161,41 @@ class SessionNotes:
         self._tools.clear()
         self._just_mended = []
         question, self._question = self._question, ""
+        reply = self.replies[-1] if self.replies else ""
+        chosen = chosen_options(text, reply)
+        finding = chosen or ("" if _OBJECTION.match(text) or cues.opens_matter(text) else self._finding())
         if question and len(answer := next(iter(cues.sentences(text)), "")) <= 160:
-            self._remark(self.decisions, f"{question} → {answer}", by_user=True)
+            self._decide(f"{question} → {answer}", by_user=True)
         if self.replies:
             number = _NUMBER.match(text)
             for proposal in [*cues.proposals(self.replies[-1])][-2:]:
                 if cues.agrees(text) or (number is not None and number[0] in proposal.split()):
-                    self._remark(self.decisions, proposal, by_user=False)
+                    self._decide(proposal, by_user=False)
         if not cues.is_substantial(text):
             self.is_answered = self.is_answered and not text.startswith("continue")
             return
         self.is_answered = False
         if _OBJECTION.match(text):
-            self._overrule(text)
+            self._decisions.overrule(text, self._turn, is_answer=bool(question))
+        talk = [ask.text for ask in self.asks[-1:]] + self.replies[-2:]
         if len(self.asks) < _MOST:
             self.asks.append(Ask(self._turn, text[:_SAID_CHARS]))
+        self._read_sentences(text, finding, talk)
+        instruction = self._make_remark(text[:_TYPED_CHARS], by_user=True, finding=finding)
+        if chosen:
+            self._follow(instruction)
+        elif finding and cues.instructs(text, reply):
+            self._instruction = instruction
+
+    def _read_sentences(self, text: str, finding: str, talk: list[str]) -> None:
+        """Note what the sentences of a prompt settle, put off, take back."""
         before = ""
-        for sentence in cues.sentences(text[:_TYPED_CHARS]):
-            self._withdraw(cues.withdrawn_words(sentence))
+        said = [*cues.sentences(text[:_TYPED_CHARS])]
+        for sentence, after in zip(said, [*said[1:], ""], strict=True):
             reason, before = before, "" if cues.has_second_thought(sentence) or sentence.endswith("?") else sentence
+            whole = f"{reason} {sentence}" if 0 < len(reason) <= _REASON_CHARS else sentence
+            if self._decisions.withdraw(sentence, text, self._make_remark(whole, by_user=True, finding=finding), talk):
+                continue
             if len(sentence) < 12 or len(sentence) > 600:
                 continue
             if cues.is_rule(sentence):
@@ -187,24 +203,24 @@ class SessionNotes:
             elif cues.is_put_off(sentence):
                 self._remark(self.put_off, sentence, by_user=True)
             elif cues.is_user_decision(sentence):
-                settled = cues.after_second_thought(sentence)
-                whole = f"{reason} {settled}" if 0 < len(reason) <= _REASON_CHARS and settled == sentence else settled
-                self._remark(self.decisions, whole, by_user=True)
+                settled = cues.after_second_thought(sentence, after)
+                is_whole = settled == sentence or settled.endswith(f": {after}")
+                self._decide(
+                    f"{reason} {settled}" if 0 < len(reason) <= _REASON_CHARS and is_whole else settled,
+                    by_user=True, finding=finding,
+                )  # fmt: skip
 
-    def _withdraw(self, words: set[str]) -> None:
-        """Drop decisions that name what the person gives up."""
-        if words:
-            self.decisions = [
-                known for known in self.decisions if not words & set(_WORD.findall(known.text.lower()))
-            ]  # fmt: skip
-
-    def _overrule(self, text: str) -> None:
-        """Drop a decision of the agent's last turn that the person objects to by a word of it."""
-        words = set(_WORD.findall(text.lower()))
-        self.decisions = [
-            known for known in self.decisions
-            if known.by_user or known.turn < self._turn - 1 or not words & set(_WORD.findall(known.text.lower()))
-        ]  # fmt: skip
+    def _finding(self) -> str:
+        """Return what the agent said last, in a sentence or two."""
+        said = (
+            [each for each in cues.sentences(self.replies[-1]) if not each.endswith(("?", ":"))] if self.replies else []
+        )
+        found = ""
+        for sentence in reversed(said):
+            if len(found) + len(sentence) > _REASON_CHARS:
+                break
+            found = f"{sentence} {found}".strip()
+        return found or (said[-1] if said and len(said[-1]) <= 2 * _REASON_CHARS else "")
 
     def _reply(self, text: str) -> None:
         text = text[:_SAID_CHARS]
@@ -218,11 +234,17 @@ class SessionNotes:
         self._just_mended = []
         for sentence in cues.sentences(text) if cues.may_decide(text) else ():
             if 20 <= len(sentence) <= 500 and cues.is_agent_decision(sentence):
-                self._remark(self.decisions, sentence, by_user=False)
+                self._decide(sentence, by_user=False)
+
+    def _decide(self, text: str, *, by_user: bool, finding: str = "") -> None:
+        self._decisions.decide(self._make_remark(text, by_user=by_user, finding=finding))
+
+    def _make_remark(self, text: str, *, by_user: bool, finding: str = "") -> Remark:
+        return Remark(self._turn, self._place(), by_user, text, self._now_us, finding)
 
     def _remark(self, remarks: list[Remark], text: str, *, by_user: bool) -> None:
         if len(remarks) < _MOST and all(known.text != text for known in remarks):
-            remarks.append(Remark(self._turn, self._place(), by_user, text, self._now_us))
+            remarks.append(self._make_remark(text, by_user=by_user))
 
     def _place(self) -> int:
         self._places += 1
@@ -238,6 +260,11 @@ class SessionNotes:
             self._tools.pop(next(iter(self._tools)))
         self.has_written = self.has_written or bool(facts.get("handoff")) or _HANDED.search(event.text) is not None
         if name in EDITORS or facts.get("files"):
+            if self._instruction is not None and self._instruction.turn == self._turn:
+                self._follow(self._instruction)
+            self._instruction = None
+            if "changed" in facts:
+                self._decisions.note_edit(self._turn, *facts["changed"])
             for file in facts.get("files") or ([facts["file"]] if "file" in facts else []):
                 self.edits[file] += 1
                 for failure in self.failures:
@@ -247,6 +274,12 @@ class SessionNotes:
             self.todos = [(status, text) for status, text in facts["todos"]]
         if "task" in facts:
             self._note_task(*facts["task"])
+
+    def _follow(self, instruction: Remark) -> None:
+        """Keep an instruction that an edit follows, but for what its sentences have settled already."""
+        known = [each for each in self.decisions if each.turn == instruction.turn and each.by_user]
+        if not known:
+            self._decisions.decide(instruction)
 
     def _note_task(self, key: str, status: str, text: str) -> None:
         """Keep an agent's list that is written entry by entry, as newer programs do."""
@@ -262,12 +295,12 @@ class SessionNotes:
         name, command, about = self._tools.pop(key) if key is not None else (event.name or "", "", "")
         if name == "AskUserQuestion":
             for question, answer in _ANSWERED.findall(event.text):
-                self._remark(self.decisions, f"{question} {answer}", by_user=True)
+                self._decide(f"{question} {answer}", by_user=True)
             return
         if _REFUSED.search(event.text[:400]):
             given = _REASON_GIVEN.search(event.text)
             if given is not None and given[1].strip():
-                self._remark(self.decisions, given[1].strip()[:300], by_user=True)
+                self._decide(given[1].strip()[:300], by_user=True)
             return
         if "returned" in facts and event.text.strip() and len(self.findings) < _MOST:
             self.findings.append((about, event.text))
@@ -278,6 +311,7 @@ class SessionNotes:
     def _run(self, parts: list[str], command: str, facts: dict[str, Any]) -> None:
         """Note a command that was run: the last of its parts is the one that failed, where one did."""
         self.commands += 1
+        self._decisions.note_command(self._turn, command)
         failed = bool(facts.get("failed")) or (bool(facts.get("suspect")) and any(map(is_check, parts)))
         error, verdict = str(facts.get("error") or ""), str(facts.get("verdict") or "")
         checked = next((part for part in parts if is_check(part)), None)

@@ -41,7 +41,7 @@ from lamina_engine.sessions.notes import SessionNotes
 from lamina_engine.sessions.opencode import OpenCodeReader
 from lamina_engine.sessions.plainlog import PlainLogReader
 from lamina_engine.sessions.streams import Elements, Lines, UnitStream, clean_surrogates, decode
-from lamina_engine.sessions.tooltext import RESULT_CHARS, argument_text, cut_to_size, redaction_window
+from lamina_engine.sessions.tooltext import RESULT_CHARS, argument_text, changed_words, cut_to_size, redaction_window
 from lamina_engine.sessions.turns import ChunkPack, TurnChunk, TurnCutter, derived_chunks, pack_chunks
 from lamina_engine.sessions.vscode import VSCodeReader
 
@@ -88,6 +88,9 @@ class EventMasker:
             text, limit = event.text, 0
             if event.kind == "tool":
                 text, limit = argument_text(event.arguments)
+                changed = changed_words(event.arguments)
+                if changed is not None:
+                    event.facts = {**(event.facts or {}), "changed": changed}  # compared by the notes, kept nowhere
                 event.arguments = None
             elif event.kind == "result":
                 limit = RESULT_CHARS

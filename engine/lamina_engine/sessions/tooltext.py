@@ -68,12 +68,41 @@ _PATCHED: Final = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+?)\s*$", r
 
 def patched_files(arguments: object) -> list[str]:
     """Return the files that a patch in a tool's arguments names."""
+    return list(dict.fromkeys(_PATCHED.findall(_patch_of(arguments))))
+
+
+def _patch_of(arguments: object) -> str:
+    """Return the patch in a tool's arguments; empty where there is none."""
     if isinstance(arguments, dict):
         given = arguments.get("command", arguments.get("cmd", arguments.get("input")))
         arguments = "\n".join(map(str, given)) if isinstance(given, list) else given
-    if not isinstance(arguments, str) or "*** " not in arguments:
-        return []
-    return list(dict.fromkeys(_PATCHED.findall(arguments)))
+    return arguments if isinstance(arguments, str) and "*** " in arguments else ""
+
+
+_CODE_WORD: Final = re.compile(r"[^\W\d_]{2,}|\d+")
+_EDIT_CHARS: Final = 20_000
+_EDITED: Final = (("old_string", "oldString", "old_str"), ("new_string", "newString", "new_str", "content"))
+"""Names of what an edit replaces, and of what it puts there."""
+
+
+def changed_words(arguments: object) -> tuple[frozenset[str], frozenset[str]] | None:
+    """Return the words that an edit puts into a file and takes out; None for other tools."""
+    given = arguments if isinstance(arguments, dict) else {}
+    edits = given.get("edits")
+    pairs = [
+        tuple(next((edit[name] for name in names if text_of(edit.get(name))), "") for names in _EDITED)
+        for edit in (edits if isinstance(edits, list) else [given])
+        if isinstance(edit, dict) and any(name in edit for names in _EDITED for name in names)
+    ]
+    patch = "" if pairs else _patch_of(arguments)
+    if _PATCHED.search(patch):
+        lines = patch.splitlines()
+        pairs = [tuple("\n".join(line[1:] for line in lines if line.startswith(sign)) for sign in "-+")]
+    if not pairs:
+        return None
+    old = {word.lower() for before, _ in pairs for word in _CODE_WORD.findall(before[:_EDIT_CHARS])}
+    new = {word.lower() for _, after in pairs for word in _CODE_WORD.findall(after[:_EDIT_CHARS])}
+    return frozenset(new - old), frozenset(old - new)
 
 
 def result_text(content: object) -> str:

@@ -321,6 +321,7 @@ def test_a_plugin_for_a_marketplace(tmp_path: Path) -> None:
         folder = tmp_path / agent
         run("plugin", str(folder), "--agent", agent)
         assert json.loads((folder / manifest / "plugin.json").read_text())["name"] == "lamina"
+        assert len((folder / "README.md").read_text().split()) >= 40  # `claude plugin validate` asks for it
         hooks = json.loads((folder / "hooks" / "hooks.json").read_text())["hooks"]
         assert "SessionStart" in hooks
         assert str(tmp_path) not in json.dumps(hooks)

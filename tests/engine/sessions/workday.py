@@ -76,10 +76,10 @@ class ClaudeCodeDay:
         text = f"Exit code {code}\n{output}" if code else output
         self.use("Bash", {"command": command, "description": "Run a command"}, text, failed=code != 0)
 
-    def edit(self, path: str) -> None:
+    def edit(self, path: str, before: str = "a = 1", after: str = "a = 2") -> None:
         """Write a change of a file."""
         full = f"{self.cwd}/{path}"
-        arguments = {"file_path": full, "old_string": "a = 1", "new_string": "a = 2"}
+        arguments = {"file_path": full, "old_string": before, "new_string": after}
         self.use(
             "Edit", arguments, f"The file {full} has been updated. Here's the result of running `cat -n`\n     1→a = 2"
         )
@@ -192,10 +192,10 @@ class CodexDay:
         text = f"Chunk ID: 9f31\nWall time: 0.42 seconds\nProcess exited with code {code}\nOriginal token count: 61\nOutput:\n{output}"
         self.item(type="function_call_output", call_id=ref, output=text)
 
-    def edit(self, *paths: str) -> None:
+    def edit(self, *paths: str, before: str = "a", after: str = "b") -> None:
         """Write a patch."""
         ref = f"call_{self._n:05d}"
-        patch = "\n".join(f"*** Update File: {path}\n@@\n-a\n+b" for path in paths)
+        patch = "\n".join(f"*** Update File: {path}\n@@\n-{before}\n+{after}" for path in paths)
         self.item(type="custom_tool_call", status="completed", call_id=ref, name="apply_patch",
                   input=f"*** Begin Patch\n{patch}\n*** End Patch\n")  # fmt: skip
         output = json.dumps(

@@ -1,0 +1,174 @@
+"""Decisions of a session: what was settled, and what was given up later, in whatever words.
+
+People rarely name what they give up: "let's do without that native library after all". What they mean is found by what the
+sentence names, by what the talk before it was about, and by edits: a change that takes out what the edits of a decision
+had put in undoes it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Sequence
+from typing import Final
+
+import msgspec
+
+from lamina_engine.index.analysis import STOP_WORDS
+from lamina_engine.sessions import cues
+
+_WORD: Final = re.compile(r"\w*\d\w*|[^\W\d_]{4,}")
+_TALK_WORDS: Final = (
+    "actually after again also anyway away back better completely done either else enough even ever every fine "
+    "first good great have here just keep last leave less like little look make maybe mean more most much must "
+    "need never next nice nothing okay only other part please quite rather really right same should since some "
+    "something still sure take than thanks that them then there these thing things think this those though time "
+    "today together tomorrow very want well what when whole will with without work would aber alles auch dann "
+    "dass doch eine einen einfach erst ganz gibt habe haben immer jetzt kann lassen lieber machen mehr nehmen "
+    "nicht noch oder raus schon sein sind statt über wieder wird zurück "
+)
+_TALK: Final = frozenset(_TALK_WORDS.split())
+"""Words of any talk: they do not say what is meant."""
+_UNDONE: Final = 0.5
+"""Share of what the edits of a decision had put in that later ones took out."""
+_MOST: Final = 400
+_REASON_CHARS: Final = 160
+
+
+class Remark(msgspec.Struct, frozen=True):
+    """A sentence worth keeping."""
+
+    turn: int
+    place: int
+    """Its number among the session's remarks: it stays when the session grows."""
+    by_user: bool
+    text: str
+    at_us: int | None
+    finding: str = ""
+    """What the agent had said, to which it answers."""
+    drops: str = ""
+    """An earlier decision that it takes back."""
+
+
+class _Traces(msgspec.Struct):
+    """Words that a decision's edits put into files, and those that later ones took out."""
+
+    put: set[str] = set()
+    taken: set[str] = set()
+
+
+class Decisions:
+    """Decisions as they stand."""
+
+    def __init__(self) -> None:
+        self.standing: list[Remark] = []
+        self._traces: dict[int, _Traces] = {}
+        self._reversal: Remark | None = None
+        """Takes back something that is not known yet."""
+
+    def decide(self, remark: Remark, *, drops: Remark | None = None) -> None:
+        """Keep a decision; one that takes another one back takes its place."""
+        if len(self.standing) >= _MOST or any(known.text == remark.text for known in self.standing):
+            return
+        if drops is not None:
+            remark = msgspec.structs.replace(remark, drops=drops.text)
+            self._drop([drops])
+        self.standing.append(remark)
+
+    def withdraw(self, sentence: str, prompt: str, remark: Remark, talk: Sequence[str]) -> bool:
+        """Drop what a sentence of a prompt gives up; return whether it gives something up."""
+        named = cues.withdrawn_words(sentence)
+        if named:
+            self._drop([known for known in self.standing if named & _words(cues.affirmed(known.text))])
+        if not cues.is_reversal(sentence):
+            return False
+        earlier = [known for known in self.standing if known.turn < remark.turn]
+        meant = _named_in([sentence], earlier) or (_named_in(talk, earlier) if cues.points_back(prompt) else None)
+        finding = _mention(talk, meant.text) if meant is not None else ""
+        remark = msgspec.structs.replace(remark, finding=finding or remark.finding)
+        self.decide(remark, drops=meant)
+        self._reversal = remark if meant is None else None
+        return True
+
+    def overrule(self, text: str, turn: int, *, is_answer: bool) -> None:
+        """Drop what an objection takes back: the agent's last decision, or the person's own."""
+        words = _words(text)
+        second_thought = not is_answer and cues.decides_otherwise(text)
+        self._drop([
+            known for known in self.standing
+            if known.turn == turn - 1 and (second_thought if known.by_user else bool(words & _words(known.text)))
+        ])  # fmt: skip
+
+    def note_edit(self, turn: int, put: Collection[str], taken: Collection[str]) -> None:
+        """Take note of the words that an edit put into files and took out of them."""
+        for known in self.standing:
+            traces = self._traces.setdefault(known.place, _Traces())
+            if known.turn == turn:
+                traces.put |= {*put}
+            traces.taken -= {*put}
+            traces.taken |= traces.put.intersection(taken) if known.turn < turn else set()
+        undone = [known for known in self.standing if self._is_undone(known, turn)]
+        self._answer_reversal(turn, undone)
+        self._drop(undone)
+
+    def note_command(self, turn: int, command: str) -> None:
+        """Take note of a command that takes away what a person's words in this turn gave up."""
+        if self._reversal is not None and cues.undoes(command):
+            words = _words(command.replace("-", " ").replace("_", " "))
+            named = [
+                known for known in self.standing if known.turn < turn and words & _words(cues.affirmed(known.text))
+            ]
+            self._answer_reversal(turn, named[-1:])
+            self._drop(named[-1:])
+
+    def _answer_reversal(self, turn: int, undone: Sequence[Remark]) -> None:
+        """Say of the words that took something back of what."""
+        if undone and self._reversal is not None and self._reversal.turn == turn:
+            self.standing = [
+                msgspec.structs.replace(known, drops=undone[-1].text) if known.place == self._reversal.place else known
+                for known in self.standing
+            ]
+            self._reversal = None
+
+    def _is_undone(self, known: Remark, turn: int) -> bool:
+        """Return whether edits undid a decision: a word of it, or beside another decision."""
+        traces = self._traces[known.place]
+        if known.turn >= turn or not traces.put or len(traces.taken) < _UNDONE * len(traces.put):
+            return False
+        return bool(traces.taken & _words(known.text)) or any(
+            other.by_user and other.turn == turn for other in self.standing
+        )
+
+    def _drop(self, gone: Sequence[Remark]) -> None:
+        if gone:
+            places = {known.place for known in gone}
+            self.standing = [known for known in self.standing if known.place not in places]
+
+
+def _named_in(texts: Sequence[str], decisions: Sequence[Remark]) -> Remark | None:
+    """Return the last decision that the newest of some texts names by a word of its own."""
+    counts = Counter(word for known in decisions for word in _words(known.text))
+    for text in reversed(texts):
+        words = {word for word in _words(text) if counts[word] == 1}
+        for known in reversed(decisions):
+            if words & _words(cues.affirmed(known.text)):
+                return known
+    return None
+
+
+def _words(text: str) -> set[str]:
+    return {word for word in _WORD.findall(text.lower()) if word not in STOP_WORDS and word not in _TALK}
+
+
+def _mention(talk: Sequence[str], decision: str) -> str:
+    """Return the last sentence of the talk that names a decision."""
+    words = _words(decision)
+    said = [each for text in talk for each in cues.sentences(text) if words & _words(each) and not each.endswith("?")]
+    return said[-1] if said and len(said[-1]) <= 2 * _REASON_CHARS else ""
+
+
+def chosen_options(text: str, reply: str) -> str:
+    """Return the options of a reply that a person's answer takes by their numbers or letters."""
+    options = cues.options(reply)
+    taken = [options[key] for key in cues.taken_keys(text) if key in options] if options else []
+    return "; ".join(dict.fromkeys(taken))

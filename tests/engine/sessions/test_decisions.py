@@ -1,0 +1,234 @@
+"""Decisions that a session takes back, in whatever words, and instructions that edits follow."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import lamina
+from lamina import Vault
+from lamina_engine.sessions import cues
+from lamina_engine.sessions.tooltext import changed_words
+from tests.engine.sessions.workday import ClaudeCodeDay, CodexDay
+
+FOLDER = "/home/noa/code/ledger"
+
+
+@pytest.fixture
+def vault(tmp_path: Path) -> Vault:
+    return lamina.open(tmp_path / "vault", create=True, embedder="none")
+
+
+def day() -> ClaudeCodeDay:
+    written = ClaudeCodeDay("4c0e7c7a-1a2b-4c3d-8e4f-5a6b7c8d9e0f", FOLDER, "2026-10-14T08:55:00Z")
+    written.ask("The monthly export of the ledger takes an hour. Make it faster, the auditors wait for it.")
+    written.say("The export reads every booking once a column. I start with the reader.")
+    return written
+
+
+def told(vault: Vault, written: ClaudeCodeDay | CodexDay, tmp_path: Path) -> tuple[str, str]:
+    """What the handoff says as decided, and the insights."""
+    vault.ingest(written.write(tmp_path / "logs"), kind="sessions")
+    (handoff,) = vault.list({"type": "agent_handoff"})
+    decided = handoff.text.partition("## Decided\n")[2].partition("\n\n## ")[0]
+    return decided, "\n".join(chunk.text for chunk in vault.list({"type": "agent_insight"}))
+
+
+def test_a_decision_withdrawn_without_its_words_is_told_as_taken_back(vault: Vault, tmp_path: Path) -> None:
+    # findings, a stranger's transcript: "that native JSON library"
+    written = day()
+    written.ask("Decision: we take polars as a dependency for the export.")
+    written.edit("pyproject.toml", 'dependencies = ["click"]', 'dependencies = ["click", "polars>=1.9"]')
+    written.say("Done, the export takes nine minutes now.")
+    path = written.write(tmp_path / "logs")
+    vault.ingest(path, kind="sessions")
+    assert "polars" in "".join(chunk.text for chunk in vault.list({"type": "agent_insight"}))
+    written.ask("and does it run on the server of the auditors?")
+    written.say("No: their server has a processor without AVX, and polars stops there at once.")
+    written.ask("Hm. They cannot change it. Then let's do without that dataframe thing after all, plain csv is fine.")
+    written.edit("pyproject.toml", 'dependencies = ["click", "polars>=1.9"]', 'dependencies = ["click"]')
+    written.say("It is out again; I read each booking once instead, which takes eleven minutes.")
+    decided, insights = told(vault, written, tmp_path)
+    assert '"Decision: we take polars' not in insights.replace('It takes back: "Decision: we take polars', "")
+    assert "do without that dataframe thing after all" in decided
+    assert 'takes back "Decision: we take polars' in decided
+    assert "polars stops there at once" in decided  # why
+    assert "The agent had said: No: their server has" in insights
+
+
+def test_a_branch_that_is_deleted_says_what_was_dropped(vault: Vault, tmp_path: Path) -> None:
+    # findings, a stranger's transcript: "that whole runtime is overkill"
+    written = day()
+    written.ask("Decision: we rewrite the reader on gevent, one greenlet per account.")
+    written.run("git switch -c gevent-reader", "Switched to a new branch")
+    written.say("On it; the branch is there.")
+    written.ask("how many accounts have bookings at all?")
+    written.say("Four of ninety. So the rest costs nothing.")
+    written.ask("then that whole machinery is overkill. Four plain threads do it. Drop the branch.")
+    written.run("git branch -D gevent-reader", "Deleted branch gevent-reader")
+    written.say("It is gone; the threads are in reader.py.")
+    decided, insights = told(vault, written, tmp_path)
+    assert "Four plain threads" in decided
+    assert 'takes back "Decision: we rewrite the reader on gevent' in decided
+    assert 'The person decided (ledger): "Decision: we rewrite' not in insights
+
+
+def test_what_was_lost_is_taken_back_by_pointing_to_it(vault: Vault, tmp_path: Path) -> None:
+    # findings, a stranger's transcript: "forget the other thing"
+    written = day()
+    written.ask("Let's keep the running totals in memcached, it expires them by itself.")
+    written.edit("src/totals.py")
+    written.say("They live in memcached now.")
+    written.ask("ops restarted the box and all totals were gone")
+    written.say("memcached keeps nothing over a restart, that is by design.")
+    written.ask("We have a database for exactly this. Put them beside the bookings, and forget the other thing.")
+    written.edit("src/totals.py")
+    written.say("They are a column of the account now.")
+    decided, insights = told(vault, written, tmp_path)
+    assert "takes back \"Let's keep the running totals in memcached" in decided
+    assert "decided (ledger): \"Let's keep" not in insights
+
+
+def test_an_edit_that_takes_out_what_a_decision_had_put_in_undoes_it(vault: Vault, tmp_path: Path) -> None:
+    written = day()
+    written.ask("Let's use the fcntl lock for the writer, it is there anyway.")
+    written.edit("src/lock.py", "pass", "fcntl.flock(handle, fcntl.LOCK_EX)")
+    written.say("The writer takes the lock now.")
+    written.ask("Let's keep the retries at 5.")
+    written.edit("src/retry.py", "tries = 3", "tries = 5")
+    written.say("Five tries.")
+    written.ask("Windows has none of this. Let's use a file of our own, made with O_EXCL.")
+    written.edit("src/lock.py", "fcntl.flock(handle, fcntl.LOCK_EX)", "os.open(name, os.O_CREAT | os.O_EXCL)")
+    written.say("A file it is.")
+    decided, insights = told(vault, written, tmp_path)
+    assert "O_EXCL" in decided
+    assert "retries at 5" in decided
+    assert "fcntl" not in decided + insights
+
+
+def test_what_a_patch_of_codex_takes_out_is_undone_too(vault: Vault, tmp_path: Path) -> None:
+    written = CodexDay("4c0e7c7a-1a2b-4c3d-8e4f-5a6b7c8d9e0f", FOLDER, "2026-10-14T08:55:00Z")
+    for prompt, before, after in (
+        ("Let's store the totals as float64 in the export, it is simplest.", "pass", "totals.astype(float64)"),
+        (
+            "The auditors count cents. Let's take whole cents for the export.",
+            "totals.astype(float64)",
+            "totals_in_cents",
+        ),
+    ):
+        written.ask(prompt)
+        written.edit("src/export.py", before=before, after=after)
+        written.say("Done, and all of the tests of the export pass.")
+    decided, _ = told(vault, written, tmp_path)
+    assert "whole cents" in decided
+    assert "float64" not in decided
+
+
+def test_other_decisions_stand_where_one_is_taken_back(vault: Vault, tmp_path: Path) -> None:
+    written = day()
+    for prompt, reply in (
+        ("Let's throw the old importer out completely, nobody calls it any more.", "It is gone, with its tests."),
+        ("ok do YAML for the settings of the export", "YAML it is, with the loader that we have."),
+        ("hm, no. Ines says their tool writes TOML only. So let us rather take TOML after all.", "TOML then."),
+    ):
+        written.ask(prompt)
+        written.edit("src/a.py")
+        written.say(reply)
+    decided, _ = told(vault, written, tmp_path)
+    assert "throw the old importer out" in decided
+    assert "take TOML after all" in decided
+    assert "YAML" not in decided
+
+
+def test_an_instruction_that_an_edit_follows_is_told_with_what_it_answers(vault: Vault, tmp_path: Path) -> None:
+    written = day()
+    written.say(
+        "Reading fails if the export is still being written. The reader has to wait, or end with a clear message."
+    )
+    written.ask("exit code 4 and a message")
+    written.edit("src/reader.py")
+    written.say("It ends with 4 now.")
+    written.ask("what do the tests of 2024 say?")
+    written.say("They pass, all 31 of them.")
+    decided, insights = told(vault, written, tmp_path)
+    assert 'The reader has to wait, or end with a clear message. → "exit code 4 and a message"' in decided
+    assert "exit code 4" in insights
+    assert "2024" not in decided
+
+
+def test_an_option_taken_by_its_number_is_told_in_words(vault: Vault, tmp_path: Path) -> None:
+    written = day()
+    written.say("1) Read each booking once and keep totals. 2) Move the ledger to DuckDB. 3) Cache the columns.")
+    written.ask("2 is tempting, but nobody here knows it. I want 1. The reader mustn't write anything though.")
+    written.edit("src/reader.py")
+    written.say("Done.")
+    decided, insights = told(vault, written, tmp_path)
+    assert "Read each booking once and keep totals." in decided
+    assert "the reader mustn't write" in decided.lower()
+    assert "DuckDB" not in decided + insights
+
+
+@pytest.mark.parametrize(
+    ("sentence", "following", "left"),
+    [
+        ("make it 8080, no wait 8181 is free and 8080 is not", "", "8181 is free and 8080 is not"),
+        ("port 9000 is taken, make it 9001... no wait that's the proxy.", "9100", "port 9000 is taken: 9100"),
+        ("make it 9001, hm, that is the proxy.", "9100", "9100"),
+        ("make it 9001 please", "9100", "make it 9001 please"),
+    ],
+)
+def test_what_is_left_after_a_second_thought(sentence: str, following: str, left: str) -> None:
+    assert cues.after_second_thought(sentence, following) == left
+
+
+@pytest.mark.parametrize(
+    ("sentence", "takes_back"),
+    [
+        ("let's do without that library after all", True),
+        ("ok, then get rid of the cache", True),
+        ("no, go back to the old reader", True),
+        ("revert that please", True),
+        ("put it beside the rows, and forget the other thing", True),
+        ("then that whole runtime is overkill", True),
+        ("now back to the tests", False),
+        ("can we do without it?", False),
+        ("the tests pass without the network", False),
+    ],
+)
+def test_sentences_that_take_something_back(sentence: str, takes_back: bool) -> None:
+    assert cues.is_reversal(sentence) is takes_back
+
+
+def test_a_summary_gives_its_points_but_for_what_the_handoff_says_itself(vault: Vault, tmp_path: Path) -> None:
+    written = day()
+    written.edit("src/reader.py")
+    written.compact(
+        "<analysis>\n- a thought about the reader\n</analysis>\n<summary>\n1. Primary Request and Intent:\n   - make the export faster for the "
+        "auditors\n2. Errors and fixes:\n   - **the lock of March**: bookings were read twice, mended by an index\n</summary>"
+    )
+    written.ask("go on with the writer of the export, please")
+    written.say("The writer is next.")
+    vault.ingest(written.write(tmp_path / "logs"), kind="sessions")
+    (handoff,) = vault.list({"type": "agent_handoff"})
+    points = handoff.text.partition("in the agent's words\n")[2].partition("\n\n## ")[0]
+    assert points == "- the lock of March: bookings were read twice, mended by an index"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "put", "taken"),
+    [
+        ({"file_path": "a", "old_string": "import json", "new_string": "import orjson"}, {"orjson"}, {"json"}),
+        ({"edits": [{"old_string": "a1", "new_string": "b2 cd"}]}, {"2", "cd"}, {"1"}),
+        ({"input": "*** Begin Patch\n*** Update File: x.py\n@@\n-old_name = 1\n+fresh_name = 1\n*** End Patch"}, {"fresh"}, {"old"}),
+        ({"file_path": "a", "content": "new text"}, {"new", "text"}, set()),
+    ],
+)  # fmt: skip
+def test_words_that_an_edit_changes(arguments: dict[str, object], put: set[str], taken: set[str]) -> None:
+    assert changed_words(arguments) == (frozenset(put), frozenset(taken))
+
+
+@pytest.mark.parametrize("arguments", [None, "text", {"command": "ls"}, {"edits": "x"}, {"old_string": 3}, {}])
+def test_what_is_no_edit_changes_no_words(arguments: object) -> None:
+    put, taken = changed_words(arguments) or (frozenset(), frozenset())
+    assert not put | taken
