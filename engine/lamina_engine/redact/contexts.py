@@ -56,6 +56,10 @@ _MYSQL = re.compile(r"(?:mysql|mariadb|mysqldump|mysqladmin)\b[^\n|;]{0,120}?\s-
 _SSHPASS = re.compile(r"sshpass\s{1,4}-p\s{0,4}([\"']?)([^\s\"']{3,100})")
 _LOGIN = re.compile(r"login\b[^\n|;]{0,160}?\s-p(?:\s{1,4}|=)([\"']?)([^\s\"'-][^\s\"']{5,200})")
 _REDIS = re.compile(r"redis-cli\b[^\n|;]{0,120}?\s-a\s{1,4}([\"']?)([^\s\"'-][^\s\"']{3,100})")
+_SECURE_STRING = re.compile(
+    r"to-securestring\s{1,4}(?:-string\s{1,4})?([\"'])([^\"'\n$]{4,200})\1", re.IGNORECASE
+)
+_BIND = re.compile(r"bindpw\s{1,4}([\"']?)([^\s\"']{3,100})")
 _IDENTIFIED = re.compile(
     r"identified\s{1,4}(?:with\s{1,4}\S{1,40}\s{1,4})?by\s{1,4}(?:password\s{1,4})?(['\"])([^'\"\n]{3,200})\1",
     re.IGNORECASE,
@@ -278,6 +282,8 @@ CONTEXTS = (
     Context(("is-c",), 3, _option(_REDIS), "redis-cli"),
     Context(("logi",), 0, _option(_LOGIN), "login"),
     Context(("fied",), 6, _option(_IDENTIFIED), "identified"),
+    Context(("to-s",), 0, _option(_SECURE_STRING), "to-securestring"),
+    Context(("bind",), 0, _option(_BIND), "bindpw"),
     Context(("@tcp", "@uni"), 0, driver_address),
     Context(("okie",), 2, cookie, "cookie"),
     Context(("akia", "asia"), 0, aws_pair),
@@ -364,7 +370,8 @@ _AFTER = (
     r"|(?P<xml>>)"
     r"|[ \t]{0,3}(?P<comma>,)(?=[ \t]*\\{0,3}[\"'`](?!value|default))"
     r"|(?:[,;]\s{0,40}|\s{1,40})(?:-[ \t])?\\{0,3}[\"']?(?:value|default)\\{0,3}[\"']?\s{0,4}(?P<named>[:=])"
-    r"|[ \t]{1,4}(?:is|was|to|lautet|ist|est|es|era|\xe9|jest|\xe4r|er)(?:[ \t]now|[ \t]set[ \t]to)?[ \t]?:?(?P<prose>)(?=[ \t])"
+    r"|(?:[ \t](?:for|of|on|del|della|du|de|do|da|f\xfcr|von|vom|voor)(?:[ \t][^\s.,:;!?=]{1,20}){1,3}?)?"
+    r"[ \t]{1,4}(?:is|was|to|lautet|ist|est|es|era|\xe9|\xe8|jest|\xe4r|er)(?:[ \t]now|[ \t]set[ \t]to)?[ \t]?:?(?P<prose>)(?=[ \t])"
     r"|[ \t]?(?P<east>[\u306f\u662f\u4e3a\u70ba][:\uff1a]?)(?=[^\s])"
     r"|(?P<space>)(?=[ \t])"
     r")[*_]{0,2}"

@@ -110,6 +110,9 @@ _CAMEL = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _LETTER = re.compile(r"[^\W\d_]")
 _NUMBER = re.compile(r"\d+")
 _DIGIT = re.compile(r"\d")
+_CHOSEN = re.compile(r"[A-Za-z]+(?:[._][A-Za-z]+)*[._](?P<last>[A-Za-z]+\d{3,})\Z")
+"""A password of words and a number: a name of code has no long number at its end, unless it is an algorithm's."""
+_APP_PASSWORD = re.compile(r"[a-z]{4}(?: [a-z]{4}){3}")
 _STOP = frozenset(
     {"the", "a", "an", "for", "to", "is", "of", "in", "on", "and", "or", "be", "must", "you", "your", "no",
      "not", "if", "with", "it", "leave", "empty", "when", "at", "from"}
@@ -119,7 +122,9 @@ _STOP = frozenset(
 def looks_secret(key: KeyClass, value: str, form: Form) -> bool:
     """Return whether a value under a key of this class is to be masked, by the module's rule."""
     value = MASK.sub("", value).strip()
-    if len(value) < 4 or is_placeholder(value) or is_reference(value, form):
+    if len(value) < 4 or is_placeholder(value):
+        return False
+    if is_reference(value, form) and not (key is KeyClass.PASSWORD and _is_chosen(value)):
         return False
     if " " in value or key is KeyClass.MNEMONIC:
         return _phrase(key, value, form)
@@ -130,6 +135,11 @@ def looks_secret(key: KeyClass, value: str, form: Form) -> bool:
     if is_random(value):
         return True
     return key is KeyClass.SECRET and form is Form.QUOTED and _quoted_secret(value)
+
+
+def _is_chosen(value: str) -> bool:
+    found = _CHOSEN.match(value)
+    return found is not None and _NAMED_TYPE.match(found["last"]) is None
 
 
 def is_placeholder(value: str) -> bool:
@@ -228,6 +238,8 @@ def _phrase(key: KeyClass, value: str, form: Form) -> bool:
         if form is not Form.INLINE and 3 <= len(words) <= 12 and plain and len(value) >= 12:
             return True
     if key in (KeyClass.PASSWORD, KeyClass.PASSPHRASE) and form is Form.QUOTED and len(words) <= 4:
+        if _APP_PASSWORD.fullmatch(value) and not any(word in _STOP for word in words):  # as Google gives them
+            return True
         return any(
             len(w) >= 4 and _DIGIT.search(w) and _LETTER.search(w) and not _NAMED_TYPE.match(w) for w in words
         ) and not any(w.lower() in _STOP for w in words)

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from lamina_engine import columns
 from lamina_engine.chunks.writing import add_events
+from lamina_engine.errors import VaultCorrupt
 from lamina_engine.index.state import ACTIVE
 from lamina_engine.stored_json import read_json
 from lamina_kernels.layouts import F32, I64
@@ -144,7 +145,22 @@ def read_topics(snapshot: Snapshot, generation: int) -> list[TopicRow]:
                 centroid,
             )
         )
+    _require_tree(found)
     return found
+
+
+def _require_tree(topics: Sequence[TopicRow]) -> None:
+    above = {topic.topic: topic.parent for topic in topics}
+    known: set[str | None] = {None}
+    for name in above:
+        way: list[str] = []
+        at: str | None = name
+        while at not in known and at in above and len(way) <= len(above):
+            way.append(at)
+            at = above[at]
+        if len(way) > len(above):
+            raise VaultCorrupt(f"topic {name!r} lies below itself; `lamina verify` names what can be saved")
+        known.update(way)
 
 
 def read_members(snapshot: Snapshot, generation: int) -> Members:
@@ -158,7 +174,10 @@ def read_members(snapshot: Snapshot, generation: int) -> Members:
         topics += _texts(segment, "topic", offsets)
         chunks += _texts(segment, "chunk", offsets)
         origins += _texts(segment, "origin", offsets)
-        rows.append(segment.numbers("row")[offsets].astype(np.int64))
+        own = segment.numbers("row")[offsets].astype(np.int64)
+        if own.size and not 0 <= own.min() <= own.max() < snapshot.rows("chunks"):
+            raise VaultCorrupt(f"{segment.path} names rows that there are not; `lamina verify` names what can be saved")
+        rows.append(own)
         probabilities.append(segment.numbers("probability")[offsets].astype(np.float32))
     return Members(topics, chunks, np.concatenate(rows), np.concatenate(probabilities), origins)
 
