@@ -34,6 +34,8 @@ def main() -> int:
                 if tallies[name].cases < given.cases:
                     for find in tallies[name].take(campaign.run(_BATCH)):
                         print(find, flush=True)
+            counts = ", ".join(f"{tally.name} {tally.cases} ({tally.finds} finds)" for tally in tallies.values())
+            print(f"{given.minutes * 60 - until + time.monotonic():.0f} s: {counts}", file=sys.stderr, flush=True)
     for tally in tallies.values():
         print(tally.summary())
     return int(any(tally.finds for tally in tallies.values()))

@@ -56,9 +56,7 @@ _MYSQL = re.compile(r"(?:mysql|mariadb|mysqldump|mysqladmin)\b[^\n|;]{0,120}?\s-
 _SSHPASS = re.compile(r"sshpass\s{1,4}-p\s{0,4}([\"']?)([^\s\"']{3,100})")
 _LOGIN = re.compile(r"login\b[^\n|;]{0,160}?\s-p(?:\s{1,4}|=)([\"']?)([^\s\"'-][^\s\"']{5,200})")
 _REDIS = re.compile(r"redis-cli\b[^\n|;]{0,120}?\s-a\s{1,4}([\"']?)([^\s\"'-][^\s\"']{3,100})")
-_SECURE_STRING = re.compile(
-    r"to-securestring\s{1,4}(?:-string\s{1,4})?([\"'])([^\"'\n$]{4,200})\1", re.IGNORECASE
-)
+_SECURE_STRING = re.compile(r"to-securestring\s{1,4}(?:-string\s{1,4})?([\"'])([^\"'\n$]{4,200})\1", re.IGNORECASE)
 _BIND = re.compile(r"bindpw\s{1,4}([\"']?)([^\s\"']{3,100})")
 _IDENTIFIED = re.compile(
     r"identified\s{1,4}(?:with\s{1,4}\S{1,40}\s{1,4})?by\s{1,4}(?:password\s{1,4})?(['\"])([^'\"\n]{3,200})\1",

@@ -87,7 +87,11 @@ _CLOUDS = (
         (3,),
     ),
     Pattern("azure-signature", ("sig=",), r"(?<=[?&;])sig=([A-Za-z0-9%+/=_-]{20,200})"),
-    Pattern("azure-function-key", ("azur",), r"azurewebsites\.net/[^\s?]{0,200}\?(?:[^\s]{0,200}&)?code=([A-Za-z0-9_/+%=-]{40,100})"),
+    Pattern(
+        "azure-function-key",
+        ("azur",),
+        r"azurewebsites\.net/[^\s?]{0,200}\?(?:[^\s]{0,200}&)?code=([A-Za-z0-9_/+%=-]{40,100})",
+    ),
     Pattern("aws-signature", ("z-si",), r"(?<=[?&]X-Am)z-Signature=([0-9a-f]{64})"),
     _prefixed("digitalocean-token", "dop_ doo_ dor_", r"do[por]_v1_[a-f0-9]{64}"),
     _prefixed("databricks-token", "dapi", r"dapi[a-f0-9]{32}(?:-\d)?"),
@@ -199,10 +203,20 @@ _SERVICES = (
     _prefixed("sentry-token", "sntr", r"sntry[su]_[A-Za-z0-9+/=_-]{40,400}"),
     _prefixed("grafana-token", "glsa glc_", r"(?:glsa_[A-Za-z0-9]{32}_[A-Fa-f0-9]{8}|glc_[A-Za-z0-9+/]{32,400}={0,2})"),
     _prefixed("newrelic-key", "nrak nraa nrii nrjs", r"NR(?:AK|AA|II|JS)-[A-Za-z0-9_-]{19,60}", mixed=True),
-    Pattern("honeycomb-key", ("b-te",), r"(?<=[Hh]oneycom)b-team[\"']?\s{0,3}[:=,]\s{0,3}[\"']?([A-Za-z0-9_]{20,64})(?![A-Za-z0-9])"),
-    _prefixed("launchdarkly-key", "sdk- api-", r"(?:sdk|api)-[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"),
+    Pattern(
+        "honeycomb-key",
+        ("b-te",),
+        r"(?<=[Hh]oneycom)b-team[\"']?\s{0,3}[:=,]\s{0,3}[\"']?([A-Za-z0-9_]{20,64})(?![A-Za-z0-9])",
+    ),
+    _prefixed(
+        "launchdarkly-key",
+        "sdk- api-",
+        r"(?:sdk|api)-[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}",
+    ),
     _prefixed("sonar-token", "squ_ sqa_ sqp_", r"sq[uap]_[a-f0-9]{40}"),
-    Pattern("ngrok-token", ("htok",), r"(?<=aut)htoken[ ]{1,4}(?=[A-Za-z]{0,40}\d)([A-Za-z0-9_]{40,60})(?![A-Za-z0-9])"),
+    Pattern(
+        "ngrok-token", ("htok",), r"(?<=aut)htoken[ ]{1,4}(?=[A-Za-z]{0,40}\d)([A-Za-z0-9_]{40,60})(?![A-Za-z0-9])"
+    ),
     _prefixed("dynatrace-token", "dt0c", r"dt0c\d\d\.[A-Z0-9]{24}\.[A-Z0-9]{64}"),
     _prefixed("postman-key", "pmak", r"PMAK-[a-f0-9]{24}-[a-f0-9]{34}"),
     _prefixed("airtable-token", _spread("pat", _ALNUM), r"pat[A-Za-z0-9]{14}\.[a-f0-9]{64}"),
