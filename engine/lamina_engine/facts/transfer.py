@@ -347,8 +347,8 @@ def _read_database(path: Path) -> dict[str, list[dict[str, Any]]]:
                     for table, needed in _check_tables(database, path).items()
                 }
         except sqlite3.OperationalError as error:
-            failure: sqlite3.Error = error
-        except sqlite3.DatabaseError as error:
+            failure: Exception = error
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # a damaged name is told in bytes that are no text
             failure = error
             break
     raise IngestError(f"{path} cannot be read as SQLite: {failure}")
