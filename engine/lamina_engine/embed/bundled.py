@@ -82,6 +82,10 @@ _LONG_TOKENS = 65_536
 """A longer text goes to the kernel, since the twin gathers a text's rows at once: 2 KB a token."""
 
 
+_PIECE_CHARS = 1 << 18
+"""A longer run without spaces is cut, since joining its pairs takes some 200 bytes a character."""
+
+
 class Merges(NamedTuple):
     """Dictionaries of the byte-pair encoding."""
 
@@ -127,7 +131,8 @@ def encode_word(word: str, merges: Merges) -> list[int]:
 
 def encode_piece(piece: str, merges: Merges) -> list[int]:
     """Return the token ids of a text whose spaces are written as ``▁``, none added in front."""
-    return join_pairs(_characters(piece, merges.ids), merges.pairs.get)
+    parts = (piece[at : at + _PIECE_CHARS] for at in range(0, len(piece), _PIECE_CHARS))
+    return list(chain.from_iterable(join_pairs(_characters(part, merges.ids), merges.pairs.get) for part in parts))
 
 
 def join_pairs(ids: list[int], rank: Callable[[int], int | None]) -> list[int]:

@@ -99,13 +99,10 @@ def arrow_batches(path: Path, kind: str, *, batch_rows: int = 65_536) -> Iterato
     most = max(_MOST_UNPACKED, path.stat().st_size * _MOST_RATIO) if path.is_file() else 0
     unpacked = 0
     try:
-        for batch in _read_parquet(path, batch_rows) if kind == "parquet" else _read_arrow(path):
+        for batch in _read_parquet(path, batch_rows, most) if kind == "parquet" else _read_arrow(path):
             for part in _parts(batch, batch_rows, path):
                 unpacked += part.nbytes if batch.num_rows else 0
-                if unpacked > most:
-                    raise IngestError(
-                        f"{str(path)!r} unpacks to more than {most:,} bytes; split it, or unpack it first"
-                    )
+                _require_room(path, unpacked, most)
                 yield part
     except (pa.ArrowException, OSError, UnicodeDecodeError, MemoryError) as error:
         if isinstance(error, IngestError):
@@ -114,7 +111,12 @@ def arrow_batches(path: Path, kind: str, *, batch_rows: int = 65_536) -> Iterato
         raise IngestError(f"{str(path)!r} cannot be read as {kind} ({reason})") from error
 
 
-def _read_parquet(path: Path, batch_rows: int) -> Iterator[pa.RecordBatch]:
+def _require_room(path: Path, unpacked: int, most: int) -> None:
+    if unpacked > most:
+        raise IngestError(f"{str(path)!r} unpacks to more than {most:,} bytes; split it, or unpack it first")
+
+
+def _read_parquet(path: Path, batch_rows: int, most: int) -> Iterator[pa.RecordBatch]:
     import pyarrow.parquet as pq
 
     # a text that is there a thousand times is held once, and pages are read as they are needed
@@ -124,6 +126,8 @@ def _read_parquet(path: Path, batch_rows: int) -> Iterator[pa.RecordBatch]:
     ]
     with pq.ParquetFile(path, read_dictionary=repeated, buffer_size=1 << 20, pre_buffer=False) as file:
         groups = [file.metadata.row_group(i) for i in range(file.metadata.num_row_groups)]
+        for group in groups:  # a page is unpacked whole, however few of its rows are asked for
+            _require_room(path, group.total_byte_size, most)
         widest = max((group.total_byte_size // max(group.num_rows, 1) for group in groups), default=0)
         yield from file.iter_batches(batch_size=max(1, min(batch_rows, _BATCH_BYTES // max(widest, 1))))
 
