@@ -91,6 +91,7 @@ _CLOUDS = (
         "azure-function-key",
         ("azur",),
         r"azurewebsites\.net/[^\s?]{0,200}\?(?:[^\s]{0,200}&)?code=([A-Za-z0-9_/+%=-]{40,100})",
+        gaps=True,
     ),
     Pattern("aws-signature", ("z-si",), r"(?<=[?&]X-Am)z-Signature=([0-9a-f]{64})"),
     _prefixed("digitalocean-token", "dop_ doo_ dor_", r"do[por]_v1_[a-f0-9]{64}"),
@@ -177,7 +178,7 @@ _MODELS = (
     _prefixed("langsmith-key", "lsv2", r"lsv2_(?:pt|sk)_[a-f0-9]{32}_[a-f0-9]{10}"),
     _prefixed("fireworks-key", _spread("fw_", _ALNUM), r"fw_(?=[A-Za-z]{0,23}\d)[A-Za-z0-9]{22,24}"),
     _prefixed("tavily-key", "tvly", r"tvly-(?:dev-|prod-)?[A-Za-z0-9-]{24,64}", mixed=True),
-    Pattern("wandb-key", ("wand",), r"wandb login (?:--\w{1,20}[ =])?([0-9a-f]{40})(?![0-9a-f])"),
+    Pattern("wandb-key", ("wand",), r"wandb login (?:--\w{1,20}[ =])?([0-9a-f]{40})(?![0-9a-f])", gaps=True),
     _prefixed("pinecone-key", "pcsk", r"pcsk_[A-Za-z0-9_]{40,80}"),
 )
 
@@ -207,6 +208,7 @@ _SERVICES = (
         "honeycomb-key",
         ("b-te",),
         r"(?<=[Hh]oneycom)b-team[\"']?\s{0,3}[:=,]\s{0,3}[\"']?([A-Za-z0-9_]{20,64})(?![A-Za-z0-9])",
+        gaps=True,
     ),
     _prefixed(
         "launchdarkly-key",
@@ -215,7 +217,10 @@ _SERVICES = (
     ),
     _prefixed("sonar-token", "squ_ sqa_ sqp_", r"sq[uap]_[a-f0-9]{40}"),
     Pattern(
-        "ngrok-token", ("htok",), r"(?<=aut)htoken[ ]{1,4}(?=[A-Za-z]{0,40}\d)([A-Za-z0-9_]{40,60})(?![A-Za-z0-9])"
+        "ngrok-token",
+        ("htok",),
+        r"(?<=aut)htoken[ ]{1,4}(?=[A-Za-z]{0,40}\d)([A-Za-z0-9_]{40,60})(?![A-Za-z0-9])",
+        gaps=True,
     ),
     _prefixed("dynatrace-token", "dt0c", r"dt0c\d\d\.[A-Z0-9]{24}\.[A-Z0-9]{64}"),
     _prefixed("postman-key", "pmak", r"PMAK-[a-f0-9]{24}-[a-f0-9]{34}"),

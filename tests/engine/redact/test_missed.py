@@ -20,6 +20,21 @@ MISSED = {
     f"{HEAD[:12]}\u200b{HEAD[12:]}{REST} x": "[redacted:github-token] x",
     f"see {HEAD}\n{REST}\nend": "see [redacted:github-token]\nend",
     "my pass\u200bword: hunter2xx": "my pass\u200bword: [redacted:password]",
+    # of a second set of 239 forms, written before a look at the rules
+    "https://shop-fn.azurewebsites.net/api/sync?code={}==": "https://shop-fn.azurewebsites.net/api/sync?code=[redacted:azure-function-key]",
+    "fireworks: fw_a1B2c3D4e5F6g7H8i9J0k1L2": "fireworks: [redacted:fireworks-key]",
+    "wandb login 0123456789abcdef0123456789abcdef01234567": "wandb login [redacted:wandb-key]",
+    'TavilyClient("tvly-dev-a1B2c3D4e5F6g7H8i9J0k1L2")': 'TavilyClient("[redacted:tavily-key]")',
+    "sonar.login=squ_0123456789abcdef0123456789abcdef01234567": "sonar.login=[redacted:sonar-token]",
+    "x-honeycomb-team: {}": "x-honeycomb-team: [redacted:honeycomb-key]",
+    "LD_KEY=sdk-01234567-89ab-4cde-8f01-23456789abcd": "LD_KEY=[redacted:launchdarkly-key]",
+    "ngrok config add-authtoken {}": "ngrok config add-authtoken [redacted:ngrok-token]",
+    '$p = ConvertTo-SecureString "Quartz#maple9268" -AsPlainText': '$p = ConvertTo-SecureString "[redacted:password]" -AsPlainText',
+    "bindpw Saffron!copper7486": "bindpw [redacted:password]",
+    'EMAIL_HOST_PASSWORD = "jvqt xktt hnto hodt"': 'EMAIL_HOST_PASSWORD = "[redacted:password]"',
+    "define( 'DB_PASSWORD', 'Willow.willow9636' );": "define( 'DB_PASSWORD', '[redacted:password]' );",
+    "La password del server \xe8 Copper-tiger2779.": "La password del server \xe8 [redacted:password].",
+    "The password for the staging database is Copper-tiger2779.": "The password for the staging database is [redacted:password].",
     "BORG_PASSPHRASE=violet pencil orbit canyon": "BORG_PASSPHRASE=[redacted:password]",
     "BORG_PASSPHRASE=violet borg create here": "BORG_PASSPHRASE=[redacted:password] borg create here",
 }  # fmt: skip
@@ -34,7 +49,8 @@ PROSE = (
     "La contrase\xf1a es obligatoria para todos.", "A senha deve ter oito letras.", "Het wachtwoord is vergeten.",
     "\u041f\u0430\u0440\u043e\u043b\u044c \u043d\u0443\u0436\u0435\u043d \u0432\u0441\u0435\u043c.", "\u5bc6\u7801\u662f\u5fc5\u9700\u7684\u3002", "\u30d1\u30b9\u30ef\u30fc\u30c9\u306f\u5fc5\u9808\u3067\u3059\u3002",
     "The path=/usr/lib and pattern=[a-z]+ stay; so does pat: the dog.", "Cookie: theme=dark; lang=en", "ENV API_TOKEN_FILE /run/token",
-    "zero\u200bwidth words stay", 'variable "db_password" {\n  type = string\n}', "see ghp_short\nand the next line of words\n",
+    "password = hashlib.sha256", "password: settings.Default1", "The password for the user is required.", "wandb login stays",
+    "the sdk-build and api-docs stay", "zero\u200bwidth words stay", 'variable "db_password" {\n  type = string\n}', "see ghp_short\nand the next line of words\n",
 )  # fmt: skip
 
 
