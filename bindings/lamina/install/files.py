@@ -13,6 +13,7 @@ import difflib
 import hashlib
 import json
 import os
+import stat
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -388,7 +389,10 @@ def _former(path: Path, current: bytes | None, installed: Installed) -> tuple[by
 
 def _read(path: Path) -> bytes | None:
     try:
-        if path.stat().st_size > _LARGEST:
+        found = path.stat()
+        if not stat.S_ISREG(found.st_mode):
+            raise InvalidConfig(f"{path} is no regular file; it is left alone: put the agent's settings there")
+        if found.st_size > _LARGEST:
             raise InvalidConfig(f"{path} has more than {_LARGEST:,} bytes; it is left alone")
         return path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -231,6 +232,43 @@ def test_what_does_not_parse_is_left_alone_and_said(home: Path, text: str, capsy
     assert file.read_text() == text
     assert capsys.readouterr().err
     assert [path for path in home.rglob("*") if path.is_file()] == [file]  # nothing of the rest either
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes")
+@pytest.mark.parametrize("how", ["pipe", "device", "folder", "long", "deep"])
+def test_settings_that_are_no_settings_are_left_alone(home: Path, how: str, capsys: pytest.CaptureFixture[str]) -> None:
+    file = home / ".claude" / "settings.json"
+    file.parent.mkdir()
+    if how == "pipe":
+        os.mkfifo(file)
+    elif how == "device":
+        file.symlink_to("/dev/zero")
+    elif how == "folder":
+        file.mkdir()
+    else:
+        file.write_text('{"a": ' + "[" * 50_000 if how == "deep" else "")
+        os.truncate(file, 1 << 30 if how == "long" else file.stat().st_size)
+    before = file.lstat()
+    assert main(["install", "claude-code"]) == 1
+    assert "left alone" in capsys.readouterr().err
+    assert (file.lstat().st_mode, file.lstat().st_size, file.lstat().st_mtime_ns) == (before.st_mode, before.st_size, before.st_mtime_ns)  # fmt: skip
+    assert [path for path in home.rglob("*") if path.is_file() and path != file] == []
+
+
+def test_settings_with_two_names_keep_both(home: Path) -> None:
+    """People keep their settings in a repository: a link stays one, a second name keeps what it had."""
+    dotfiles, file = home / "dotfiles.json", home / ".claude" / "settings.json"
+    dotfiles.write_text('{"model": "x"}\n')
+    file.parent.mkdir()
+    file.symlink_to(dotfiles)
+    second = home / "second.json"
+    second.hardlink_to(dotfiles)
+    run("install", "claude-code", "--no-skills")
+    assert file.is_symlink()
+    assert "lamina" in dotfiles.read_text()
+    assert second.read_text() == '{"model": "x"}\n'
+    run("uninstall", "claude-code")
+    assert dotfiles.read_text() == '{"model": "x"}\n'
 
 
 def test_a_former_program_is_replaced(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
