@@ -14,7 +14,8 @@ from pathlib import Path
 
 from tests.fuzz.campaigns import CAMPAIGNS, Tally
 
-_BATCH = 40
+_BATCH = 400
+"""Cases between two looks at the clock; a child is forked for each batch, or after one that died."""
 
 
 def main() -> int:

@@ -10,8 +10,8 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
-from tests.fuzz.inputs import Drawn, check_batch, draw_inputs, keep_seed
-from tests.fuzz.sandbox import Outcome, run_cases
+from tests.fuzz.inputs import TARGETS, Drawn, check_batch, draw_example, draw_inputs, keep_seed
+from tests.fuzz.sandbox import Outcome, run_case, run_cases
 from tests.fuzz.vaults import Damage, check_damage, copy_with, draw_damage, files_of, make_vault, read_all
 
 _INPUTS: Final = 10
@@ -93,6 +93,8 @@ class ForeignInputs(Campaign):
     def __init__(self, folder: Path, seed: int) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._random, self._folder = Random(seed), folder
+        for name in TARGETS:  # so that no child loads the readers of a format again: most of a case's time
+            run_case(lambda batch: check_batch(batch, folder / "vault"), [draw_example(name)])
 
     def run(self, cases: int) -> Iterator[tuple[str, Outcome]]:
         batches = [draw_inputs(self._random, _INPUTS) for _ in range(max(1, cases // _INPUTS))]

@@ -297,6 +297,12 @@ def draw_inputs(random: Random, count: int, target: str | None = None) -> list[D
     return [Drawn(name, TARGETS[name].mutate(_example(name), random)) for _ in range(count)]
 
 
+def draw_example(target: str) -> Drawn:
+    """Return an input of a format that nothing has changed."""
+    chance = Random(0)
+    return Drawn(target, TARGETS[target].mutate(b"[]", chance) if target == "mcp call" else _example(target))
+
+
 def _tool_call(random: Random) -> bytes:
     tool = TOOLS[random.choice(sorted(TOOLS))]
     names = [*tool.parameters, "query", "id", "surprise"]
