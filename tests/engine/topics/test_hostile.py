@@ -10,7 +10,7 @@ import pytest
 from lamina_engine.errors import VaultCorrupt
 from lamina_engine.memory import Memory
 from lamina_engine.topics import generation
-from lamina_engine.topics.catalog import topic, topics
+from lamina_engine.topics.catalog import members_of, topics
 from lamina_engine.topics.clustering import cluster
 from tests.engine.topics.vaults import blobs, fill
 
@@ -33,7 +33,7 @@ def test_members_of_rows_that_there_are_not(memory: Memory, clustered: generatio
             "probability": np.array([1.0], np.float32), "origin": ["clustered"],
         }  # fmt: skip
         transaction.append("members", values, transaction.stamps(1))
-    for read in (lambda: topics(memory), lambda: topic(memory, name), lambda: cluster(memory, full=True)):
+    for read in (lambda: topics(memory), lambda: members_of(memory, [name]), lambda: cluster(memory, full=True)):
         with pytest.raises(VaultCorrupt, match="names rows that there are not"):
             read()
 
