@@ -25,7 +25,7 @@ from lamina_engine.index.textindex import FACET, TITLE, WORDS, TextIndexDamaged,
 from lamina_engine.index.view import View
 from lamina_engine.recall.lanes import Bonus, Mask, Selection
 from lamina_engine.recall.operators import Clause, ParsedQuery
-from lamina_engine.recall.spelling import edit_distance
+from lamina_engine.recall.spelling import edit_distance, words_near
 from lamina_kernels.layouts import I64
 
 if TYPE_CHECKING:
@@ -258,7 +258,7 @@ class _Finder:
         if self._indexed >= view.rows:
             return _NO_ROWS
         tail = view.tables.tail_words(view.snapshot, self._indexed)
-        near = [word for word in tail.vocabulary() if edit_distance(pattern, word, edits) <= edits]
+        near = words_near(pattern, tail.vocabulary(), edits)
         rows = tail.rows_of(near, view.rows)
         if field == WORDS:
             return rows

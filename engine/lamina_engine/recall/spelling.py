@@ -17,6 +17,8 @@ import string
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
+import numpy as np
+
 from lamina_engine.index.analysis import Analyzer, QueryTerm
 from lamina_engine.index.tables import LEXICAL
 from lamina_engine.index.textindex import WORDS, TextIndexDamaged
@@ -128,8 +130,7 @@ def _nearest_words(view: View, word: str) -> list[str]:
     dictionary = _Dictionary(view)
     found = dictionary.frequencies(variants(word))
     if not found and len(word) >= TWO_EDITS_LETTERS:
-        near = [other for other in dictionary.beginning(word[:AGREEING]) if 0 < edit_distance(word, other, 2) <= 2]
-        found = dictionary.frequencies(near)
+        found = dictionary.frequencies(words_near(word, dictionary.beginning(word[:AGREEING]) - {word}, 2))
     words = [other for other in found if other.isalpha()]
     return sorted(words, key=lambda other: (-found[other], other))[:MOST]
 
@@ -175,6 +176,30 @@ def variants(word: str) -> set[str]:
     found.update(head + letter + tail for head, tail in cuts for letter in alphabet)
     found.discard(word)
     return found
+
+
+def words_near(word: str, words: Iterable[str], most: int) -> list[str]:
+    """Return the words at most ``most`` edits away, by `edit_distance` of all at once."""
+    fitting = [other for other in words if abs(len(other) - len(word)) <= most]
+    if not fitting:
+        return []
+    width, far = max(len(word) + most, 1), most + 1
+    codes = np.array(fitting, f"U{width}").view(np.uint32).reshape(len(fitting), width).T.copy()
+    letters = [ord(letter) for letter in word]
+    before = np.repeat(np.minimum(np.arange(width + 1, dtype=np.int8), far)[:, None], len(fitting), axis=1)
+    earlier = before
+    for i, letter in enumerate(letters, 1):
+        row = np.full_like(before, far)
+        row[0] = min(i, far)
+        for j in range(max(1, i - most), min(width, i + most) + 1):  # the others are further away
+            least = np.minimum(np.minimum(before[j], row[j - 1]) + 1, before[j - 1] + (codes[j - 1] != letter))
+            if i > 1 and j > 1:
+                swapped = (codes[j - 2] == letter) & (codes[j - 1] == letters[i - 2])
+                least = np.where(swapped, np.minimum(least, earlier[j - 2] + 1), least)
+            row[j] = np.minimum(least, far)
+        earlier, before = before, row
+    edits = before[[len(other) for other in fitting], np.arange(len(fitting))]
+    return [fitting[at] for at in np.flatnonzero(edits <= most).tolist()]
 
 
 def edit_distance(left: str, right: str, most: int) -> int:

@@ -18,7 +18,7 @@ from lamina_engine.index.tables import Tables
 from lamina_engine.index.textindex import TextIndex, TextIndexDamaged
 from lamina_engine.index.view import View
 from lamina_engine.recall import spelling
-from lamina_engine.recall.spelling import WEIGHT, corrected_text, edit_distance, nearest_words, variants
+from lamina_engine.recall.spelling import WEIGHT, corrected_text, edit_distance, nearest_words, variants, words_near
 from tests.conftest import NOW
 from tests.engine.index.building import build_at_once, never_build
 from tests.engine.recall.corpus import records
@@ -34,6 +34,12 @@ def view_of(vault: Vault) -> View:
 @given(WORDS, WORDS, st.integers(0, 3))
 def test_edits_are_counted(left: str, right: str, most: int) -> None:
     assert edit_distance(left, right, most) == min(distance(left, right), most + 1)
+
+
+@given(WORDS, st.lists(st.one_of(WORDS, st.text(max_size=6)), max_size=12), st.integers(0, 3))
+def test_near_words_are_those_of_few_edits(word: str, words: list[str], most: int) -> None:
+    words = [other for other in words if "\0" not in other]
+    assert words_near(word, words, most) == [other for other in words if edit_distance(word, other, most) <= most]
 
 
 @given(st.text("ab", min_size=1, max_size=5))
