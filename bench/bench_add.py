@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
@@ -16,34 +18,65 @@ from bench.handwritten import HandWritten
 from bench.peers import skip_unless
 from bench.rivals import Bm25s, Lance, QdrantEdge, SqliteVec
 from bench.systems import Lamina, System
-from bench.timing import describe, over, repeat
+from bench.timing import describe, over
 
 KINDS = (Lamina, HandWritten, Lance, SqliteVec, QdrantEdge, Bm25s)
 SMALL_ADDS = 100
 
 
+@pytest.mark.parametrize("found", [False, True], ids=["durable", "durable-and-found"])
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
-def bench_bulk(benchmark: BenchmarkFixture, corpus: Corpus, tmp_path: Path, kind: type[System]) -> None:
+def bench_bulk(benchmark: BenchmarkFixture, corpus: Corpus, tmp_path: Path, kind: type[System], *, found: bool) -> None:
     versions = skip_unless(*kind.packages)
     if corpus.size > kind.most_rows:
         pytest.skip(f"{kind.label} is left out above {kind.most_rows:,} rows: building it takes too long")
     folders = count()
 
-    def build() -> None:
+    def start() -> tuple[tuple[Path], dict[str, object]]:
         folder = tmp_path / str(next(folders))
         folder.mkdir()
+        return (folder,), {}
+
+    def build(folder: Path) -> System:
         system = kind.build(corpus, folder)
-        _check(system, corpus)
-        system.close()
+        if found:
+            _check(system, corpus)
+        return system
+
+    def end(folder: Path) -> None:
+        built.pop().close()
         shutil.rmtree(folder)
 
-    if benchmark.enabled and corpus.size <= 10_000:
-        build()
-    redaction = "redaction on, log and both indexes durable" if kind is Lamina else "no redaction"
-    repeat(benchmark, build, rounds=3 if corpus.size <= 10_000 else 1)
+    built: list[System] = []
+    pedantic: Any = benchmark.pedantic  # it has no types
+    pedantic(
+        lambda folder: built.append(build(folder)), setup=start, teardown=end, rounds=3 if corpus.size <= 10_000 else 1,
+        warmup_rounds=int(benchmark.enabled and corpus.size <= 10_000),
+    )  # fmt: skip
+    redaction = "redaction on, log durable" if kind is Lamina else "no redaction"
     describe(
-        benchmark, group="Adding a table with vectors", system=kind.label, kind="rate", settings=redaction,
-        size=corpus.size, amount=corpus.size, unit="rows/s", versions=versions, real_rows=corpus.real,
+        benchmark, group=f"Adding a table with vectors{', found by a search' if found else ''}", system=kind.label, kind="rate",
+        settings=redaction, size=corpus.size, amount=corpus.size, unit="rows/s", versions=versions, real_rows=corpus.real,
+    )  # fmt: skip
+
+
+def bench_durable_steps(benchmark: BenchmarkFixture, size: int, tmp_path: Path) -> None:
+    """What a disk takes for the least that is durable: a new file, its name, and the folder that holds it."""
+
+    def write(name: str) -> None:
+        aside, path = tmp_path / f"{name}.tmp", tmp_path / name
+        with aside.open("wb") as file:
+            file.write(bytes(1024))
+            file.flush()
+            os.fsync(file.fileno())
+        aside.replace(path)
+        folder = os.open(tmp_path, os.O_RDONLY)
+        os.fsync(folder)
+        os.close(folder)
+
+    over(
+        benchmark, write, [str(i) for i in range(SMALL_ADDS)], group="Adding one memory", size=size, unit="ms",
+        system="open, write, fsync, rename, fsync of the folder", settings="1 KiB",
     )  # fmt: skip
 
 

@@ -22,6 +22,7 @@ from lamina_engine.index.languages import LANGUAGES
 from lamina_engine.index.log_analysis import analyse_rows, make_analyzers
 from lamina_engine.index.quantised import QuantisedIndex, VectorsDamaged
 from lamina_engine.index.row_columns import CategoryTable, RowColumn
+from lamina_engine.index.scoring import sum_lengths
 from lamina_engine.index.tail import Tail, TailWords
 from lamina_engine.index.terms import TermsDamaged, open_terms, slice_terms, surface_texts
 from lamina_engine.index.textindex import PARTS, TextIndex, TextIndexDamaged, encodable, open_index
@@ -128,6 +129,7 @@ class Tables(Cache):
         self._segment_lists: dict[str, InvertedSegment] = {}
         self._lists: _OpenLists | None = None
         self._languages: dict[str, Mapping[str, int]] = {}
+        self._totals: dict[str, NDArray[np.int64]] = {}
         self._ids = KeyIndex()
         self._versions = KeyIndex()
         self._versions_space = ""
@@ -275,6 +277,13 @@ class Tables(Cache):
                     found = self._terms[segment.ref.name] = (segment.start, rows)
         return found[1]
 
+    def total_lengths(self, snapshot: Snapshot, segment: Segment) -> NDArray[np.int64]:
+        """Return the sums of a segment's lengths, int64 (3,); added up once, not for each version."""
+        found = self._totals.get(segment.ref.name)
+        if found is None:
+            found = self._totals[segment.ref.name] = sum_lengths(self.terms(snapshot, segment).lengths)
+        return found
+
     def languages(self, snapshot: Snapshot, segment: Segment) -> Mapping[str, int]:
         """Return the first row in the segment of each language other than English."""
         found = self._languages.get(segment.ref.name)
@@ -364,6 +373,7 @@ class Tables(Cache):
         self._terms[segment.ref.name] = (segment.start, rows)
         self._segment_lists.pop(segment.ref.name, None)
         self._languages.pop(segment.ref.name, None)
+        self._totals.pop(segment.ref.name, None)
         self._lists = None
 
     def known_terms(self) -> list[tuple[int, TermRows]]:
@@ -421,6 +431,7 @@ class Tables(Cache):
                 del self._terms[name]
                 self._segment_lists.pop(name, None)
                 self._languages.pop(name, None)
+                self._totals.pop(name, None)
         return gone
 
     def ids(self, snapshot: Snapshot) -> KeyIndex:

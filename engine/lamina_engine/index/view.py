@@ -18,13 +18,14 @@ from lamina_engine.index.freshness import Freshness
 from lamina_engine.index.keys import hash_ids, hash_versions
 from lamina_engine.index.languages import LANGUAGES
 from lamina_engine.index.row_columns import CategoryTable
-from lamina_engine.index.scoring import ForwardLists, Statistics
+from lamina_engine.index.scoring import ForwardLists, Statistics, sum_lengths
 from lamina_engine.index.state import FORGOTTEN, SUPERSEDED, State
 from lamina_engine.index.tables import Tables
 from lamina_engine.index.terms import concat_terms
 from lamina_engine.index.vectors import VectorBlocks
 from lamina_engine.store.snapshot import Rows, Snapshot
 from lamina_kernels.layouts import U32
+from lamina_kernels.terms import ZONES
 
 SMALL_ROWS: Final = 8_192
 """Up to so many rows the segments' forward lists and vectors are joined: a copy of some megabytes (of the forward lists
@@ -157,8 +158,14 @@ class View(Cache):
     @cached_property
     def statistics(self) -> Statistics:
         """Rows and lengths that BM25 needs; tombstones do not count."""
-        found = self.forward.statistics(self.rows)
-        return found._replace(rows=found.rows - self.forgotten)
+        totals = np.zeros(ZONES, np.int64)
+        for segment in self.snapshot.segments("chunks"):
+            below = min(self.rows - segment.start, segment.rows)
+            if below == segment.rows:
+                totals += self.tables.total_lengths(self.snapshot, segment)
+            elif below > 0:
+                totals += sum_lengths(self.tables.terms(self.snapshot, segment).lengths[:below])
+        return Statistics(self.rows - self.forgotten, totals)
 
     @cached_property
     def vectors(self) -> VectorBlocks:
