@@ -32,14 +32,14 @@ class Bm25s:
         import bm25s
 
         index = bm25s.BM25(backend="numba")
-        index.index(bm25s.tokenize(corpus.texts.to_pylist(), stopwords=None, show_progress=False), show_progress=False)
+        index.index(bm25s.tokenize(corpus.texts.to_pylist(), stopwords=[], show_progress=False), show_progress=False)
         index.save(str(folder / "bm25s"))
         return cls(index)
 
     def lexical(self, query: Query) -> list[int]:
         import bm25s
 
-        words = bm25s.tokenize([query.text], stopwords=None, show_progress=False)
+        words = bm25s.tokenize([query.text], stopwords=[], show_progress=False)
         index: Any = self._index
         rows, _ = index.retrieve(words, k=K, show_progress=False, n_threads=1)
         return [int(row) for row in rows[0]]
