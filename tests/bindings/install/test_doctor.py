@@ -202,6 +202,16 @@ def test_seconds_where_milliseconds_are_read(place: Place, capsys: pytest.Captur
     assert any("reads milliseconds" in each["text"] for each in findings)
 
 
+def test_an_address_is_no_vault_for_hooks(
+    place: Place, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("LAMINA_VAULT", "s3://bucket/vault")
+    code, findings = examined(capsys)
+    said = next(each for each in findings if each["about"] == "vault")
+    assert (code, said["remedy"]) == (1, "unset LAMINA_VAULT && lamina init --user")
+    assert "object storage" in said["text"]
+
+
 def test_nothing_installed(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
     code, findings = examined(capsys, "cursor")
     assert (code, findings[-1]["remedy"]) == (1, "lamina install cursor")
