@@ -49,3 +49,19 @@ def test_prompts_whose_answer_is_in_the_vault_receive_it(notes: Vault) -> None:
         items += len(told)
     assert answers >= 78
     assert answers / items >= 0.5  # the note that was meant; others may be relevant as well
+
+
+def test_plain_questions_in_the_words_of_a_title_are_answered(notes: Vault) -> None:
+    # 156 of 200 passed the gate while a question needed a word that one chunk of the vault has
+    titles = {
+        chunk.source: chunk.title.partition("›")[0].strip()
+        for chunk in notes.list(limit=None)
+        if chunk.source and chunk.title and "README" not in chunk.source
+    }
+    asked = sorted(titles.items())[::9]
+    told = sum(
+        source in [item.source for item in notes.inject(f"how do I {title[0].lower()}{title[1:]}?", f"t{n}").items]
+        for n, (source, title) in enumerate(asked)
+    )
+    assert len(asked) > 200
+    assert told >= 0.85 * len(asked), told

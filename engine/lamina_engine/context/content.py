@@ -215,6 +215,11 @@ _REMEMBERS = re.compile(
     re.IGNORECASE,
 )
 """A question without its mark, for what was known once: "I seem to remember a rule for this.\""""
+_POINTS = re.compile(
+    r"\b(?:this|that|these|those|it|its|here|current|now|you|your|yours|dies\w*|hier|du|dir|dein\w*|ce|cet|cette|ces|ici|tu|vous|votre"
+    r"|est[eao]s?|es[eao]s?|aqu[ií]|quest[aeio]|isso|isto|você|deze|je|jij|jouw)\b",
+    re.IGNORECASE,
+)
 _ENDINGS = ("s", "es", "ed", "d", "ing", "ly")
 _NUMBER_DIGITS = 4
 _SHORT = 2
@@ -231,6 +236,11 @@ def has_content(prompt: str) -> bool:
 def asks(prompt: str) -> bool:
     """Return True if a prompt asks for something known, and not only for something to be done."""
     return _ASKS.search(_REQUEST.sub(" ", prompt)) is not None or _REMEMBERS.search(prompt) is not None
+
+
+def points(prompt: str) -> bool:
+    """Return True if a prompt points at what agent and user have before them, or at the agent."""
+    return _POINTS.search(prompt) is not None
 
 
 def subject_words(prompt: str) -> list[str]:

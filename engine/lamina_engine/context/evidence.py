@@ -3,8 +3,9 @@
 The confidence is the one that every recall has (`lamina_engine.recall.relevance`): that a chunk is about the words of a question.
 It cannot tell that they are a question. "Hurry up" and "put it in a table with two columns" are met by many a vault in full, better
 than any question of three sentences. So a turn, which nobody asked for, first looks at the prompt: its words for a subject, no
-words of talk nor of the work at hand, have to weigh more in this vault than one word that a single chunk has, and nearly as much
-as three where nothing is asked. What passes has odds that a bare confidence has not.
+words of talk nor of the work at hand, have to weigh as much in this vault as some that a few chunks have; more where a question
+points at what is at hand, and nearly as much as three that a single chunk has where nothing is asked. What passes has odds that a
+bare confidence has not.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from msgspec import Struct
 
-from lamina_engine.context.content import asks, subject_words
+from lamina_engine.context.content import asks, points, subject_words
 from lamina_engine.index.analysis import Analyzer
 from lamina_engine.index.scoring import Bm25, inverse_document_frequency
 from lamina_engine.recall.lanes import Words
@@ -28,8 +29,10 @@ if TYPE_CHECKING:
     from lamina_engine.memory import Memory
     from lamina_kernels.layouts import F32, F64, I64
 
-ASKED: Final = 1.1
+ASKED: Final = 0.6
 """Weight that the subject of a question needs, in words that one chunk of the vault has."""
+POINTED: Final = 1.1
+"""The same where the question points at what is at hand: "what does this regex match"."""
 ORDERED: Final = 2.9
 """The same for what asks nothing: most orders are about what agent and user have before them."""
 ODDS: Final = 2.75
@@ -75,7 +78,7 @@ def gather_evidence(
     """
     view = memory.view()
     whole = prompt[:_LONGEST]
-    if not view.statistics.rows or _weigh_subject(view, whole) < (ASKED if asks(whole) else ORDERED):
+    if not view.statistics.rows or _weigh_subject(view, whole) < _least_subject(whole):
         return NOTHING
     options: dict[str, Any] = {"where": dict(where)} if where else {}
     options |= {} if meaning else {"lanes": ("lexical",)}
@@ -88,6 +91,12 @@ def _add_odds(confidences: F64) -> F64:
     answered, others = ODDS * confidences**2, (1.0 - confidences) ** 2
     found: F64 = answered / (answered + others)
     return found
+
+
+def _least_subject(prompt: str) -> float:
+    if not asks(prompt):
+        return ORDERED
+    return POINTED if points(prompt) else ASKED
 
 
 def split_sentences(prompt: str) -> list[str]:

@@ -205,6 +205,20 @@ def test_a_question_of_few_words_is_answered_in_a_vault_of_six(known: Vault) -> 
     assert "sla" in {item.id for item in known.inject("what SLA does Nordwind have", "s").items}
 
 
+def test_a_plain_question_in_the_vaults_own_words_is_answered(tmp_path: Path) -> None:
+    # of the words of such a question none is rare in a vault about its subject
+    with lamina.open(tmp_path / "v", create=True) as vault:
+        parts = ("commit", "stash", "remote", "tag", "merge", "rebase", "submodule", "hook")
+        vault.add([{"text": f"Git branch note {n}: a branch and its {parts[n % 8]}, in {n} lines."} for n in range(60)])
+        vault.add([{"text": f"Rename note {n}: rename a {parts[n % 8]} with care."} for n in range(20)])
+        vault.add([{"text": f"Kitchen note {n}: flour, water and salt for {n} loaves."} for n in range(120)])
+        vault.add("To rename a branch, run git branch -m with the new name.", id="rename")
+        assert vault.inject("how do I rename a branch", "a").items[0].id == "rename"
+        assert vault.inject("how do I rename the branch?", "b").items[0].id == "rename"
+        for prompt in ("who did rename this branch?", "did you rename it?", "rename the branch", "what is the time"):
+            assert not vault.inject(prompt, "c").items, prompt
+
+
 @pytest.mark.parametrize(
     "prompt", ["continue where we left off", "what's next?", "what was I working on", "mach weiter", "继续"]
 )
