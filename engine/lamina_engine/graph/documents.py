@@ -22,8 +22,10 @@ class Documents(NamedTuple):
     ----------
     rows : int64 (m,)
         Ascending.
+    names : list of str (m,)
+        Their ids.
     documents : int64 (m,)
-        The document of each.
+        The document of each; documents are numbered as they appear.
     ids : list of str (n,)
         Id of each document's representative: its active chunk with the least ordinal, then the least id.
     created_at : int64 (n,)
@@ -31,6 +33,7 @@ class Documents(NamedTuple):
     """
 
     rows: NDArray[np.int64]
+    names: list[str]
     documents: NDArray[np.int64]
     ids: list[str]
     created_at: NDArray[np.int64]
@@ -40,21 +43,19 @@ def documents_of(view: View) -> Documents:
     """Return the documents of a view; a chunk without a place in a source is one itself."""
     rows = np.flatnonzero(view.state.status == ACTIVE)
     names = view.snapshot.values("chunks", "id", rows)
-    sources = view.snapshot.values("chunks", "source", rows)
-    collections = view.snapshot.values("chunks", "collection", rows)
-    ordinals = view.snapshot.numbers("chunks", "ordinal", rows).tolist()
+    ordinals = view.snapshot.numbers("chunks", "ordinal", rows)
     created = view.snapshot.numbers("chunks", "created_at", rows, MISSING_US).astype(np.int64)
-    places: dict[tuple[str | None, ...], int] = {}
-    best: list[tuple[int, str, int]] = []
-    documents = np.empty(len(rows), np.int64)
-    for i, (name, source, collection, ordinal) in enumerate(zip(names, sources, collections, ordinals, strict=True)):
-        alone = source is None or ordinal < 0
-        key = (name,) if alone else (collection, source)
-        place = places.setdefault(key, len(best))
-        documents[i] = place
-        if place == len(best):
-            best.append((ordinal, name, i))
-        else:
-            best[place] = min(best[place], (ordinal, name, i))
-    chosen = np.array([i for _, _, i in best], np.int64)
-    return Documents(rows, documents, [name for _, name, _ in best], created[chosen])
+    begins = np.arange(len(rows))  # of each chunk, the first one of its document
+    best: dict[int, tuple[int, str, int]] = {}
+    first: dict[tuple[str, str], int] = {}
+    placed = np.flatnonzero(ordinals >= 0)
+    sources, collections = (view.snapshot.values("chunks", name, rows[placed]) for name in ("source", "collection"))
+    for i, source, collection in zip(placed.tolist(), sources, collections, strict=True):
+        if source is not None:
+            begin = begins[i] = first.setdefault((collection, source), i)
+            rank = int(ordinals[i]), names[i], i
+            best[begin] = min(best.get(begin, rank), rank)
+    starts, documents = np.unique(begins, return_inverse=True)
+    chosen = starts.copy()
+    chosen[np.searchsorted(starts, list(best))] = [i for _, _, i in best.values()]
+    return Documents(rows, names, documents, [names[i] for i in chosen], created[chosen])

@@ -85,15 +85,15 @@ def _entity_draft(first: str, second: str, named: Mapping[str, frozenset[str]], 
 
 def _documents(view: View) -> tuple[dict[str, frozenset[str]], dict[str, int]]:
     """Return the entities of each document, over all its chunks."""
+    names = dict.fromkeys(Name(name) for name, chunk in known_entities(view) if chunk is None)
+    if not names:
+        return {}, {}
     found = documents_of(view)
     named: list[set[str]] = [set() for _ in found.ids]
-    names = dict.fromkeys(Name(name) for name, chunk in known_entities(view) if chunk is None)
-    if names:
-        owner = dict(zip(found.rows.tolist(), found.documents.tolist(), strict=True))
-        finder = NameFinder(texts_of(view), names)
-        for name in names:
-            for row in finder.rows_of(name):
-                named[owner[row]].add(name.text)
+    finder = NameFinder(texts_of(view), names)
+    for name in names:
+        for row in finder.rows_of(name):
+            named[found.documents[np.searchsorted(found.rows, row)]].add(name.text)
     return (
         {name: frozenset(entities) for name, entities in zip(found.ids, named, strict=True)},
         dict(zip(found.ids, found.created_at.tolist(), strict=True)),

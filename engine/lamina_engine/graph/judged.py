@@ -201,8 +201,7 @@ def _judge_note(
 def _neighbours(view: View, name: str, most: int, private: Collection[str] = ()) -> list[str]:
     """Return the nearest other documents, each by its nearest chunk, without private ones."""
     found = documents_of(view)
-    names = view.snapshot.values("chunks", "id", found.rows)
-    document = dict(zip(names, found.documents.tolist(), strict=True))
+    document = dict(zip(found.names, found.documents.tolist(), strict=True))
     hidden = set(view.snapshot.values("chunks", "id", _rows_of_sessions(view, private))) if private else set()
     kept: dict[int, str] = {}
     for near in similar(view, name, k=_FETCHED):

@@ -7,7 +7,7 @@ told of it first.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
@@ -37,7 +37,8 @@ MOST: Final = 12
 """Mentions of one chunk: those of the rarest names."""
 _SHARE: Final = 0.02
 _FEWEST: Final = 8
-"""A name that more than this share of the documents hold, and more than so many, tells nothing of any."""
+"""A name that more than this share of the documents hold, and more than so many, tells nothing of any; nor does that of a
+file of so many records."""
 
 _NUMBERED: Final = re.compile(r"([A-Za-z]{2,10})[-_ ]?0*(\d{1,6})(?:\b|_)")
 _LABELLED: Final = re.compile(r"([A-Z][A-Z0-9]{1,9}-\d{1,6})\b[:.]?\s")
@@ -86,11 +87,11 @@ class Mentions:
     def __init__(self, view: View, former: Found | None = None) -> None:
         self._view = view
         self._documents = documents_of(view)
-        rows, self._owner = self._documents.rows.tolist(), self._documents.documents.tolist()
-        self._at = {row: i for i, row in enumerate(rows)}
-        names = ("id", "title", "source", "metadata")
-        self._columns = {name: view.snapshot.values("chunks", name, self._documents.rows) for name in names}
-        self._coded = [_is_code(source) for source in self._columns["source"]]
+        self._at = np.full(view.rows, -1, np.int64)
+        self._at[self._documents.rows] = np.arange(len(self._documents.rows))
+        self._owner = self._documents.documents
+        self._titles, self._sources, self._aliases = self._read_names()
+        self._coded = np.array([_is_code(source) for source in self._sources], np.bool_)
         texts = texts_of(view)
         scale = texts.count, round_count(len(self._documents.ids))
         if former is not None and former.scale != scale:
@@ -120,7 +121,7 @@ class Mentions:
         for each in self.found.names:
             if each.rows:
                 weight = by_rarity(len(each.rows))
-                for i in map(self._at.__getitem__, each.rows):
+                for i in self._at[list(each.rows)].tolist():
                     if not (self._coded[i] and each.name.exact):
                         by_chunk[i].append((-weight, each.homes[0], each.name.text))
         for i in sorted(by_chunk):
@@ -128,7 +129,7 @@ class Mentions:
             for weight, target, text in sorted(by_chunk[i]):
                 if target not in taken and len(taken) < MOST:
                     taken.add(target)
-                    yield Draft(str(self._columns["id"][i]), target, RELATION, -weight, text)
+                    yield Draft(self._documents.names[i], target, RELATION, -weight, text)
 
     def _look(self, finder: NameFinder, name: Name) -> FoundName:
         """Look for a name; one of several documents only keeps shorter names from counting."""
@@ -160,11 +161,11 @@ class Mentions:
     def _symbols(self, texts: Texts, former: Found | None) -> dict[int, list[tuple[str, str]]]:
         """Return what code defines, by row: of rows that are not known from their texts."""
         known = {} if former is None else former.symbols
-        new = set(self._at) if former is None else set(former.changed_rows(self._view))
-        found = {row: symbols for row, symbols in known.items() if row in self._at and row not in new}
+        new = set(self._documents.rows[self._coded].tolist() if former is None else former.changed_rows(self._view))
+        found = {row: symbols for row, symbols in known.items() if self._at[row] >= 0 and row not in new}
         for row in new:
-            i = self._at.get(row)
-            if i is not None and self._coded[i] and not _TEST.search(self._columns["source"][i] or ""):
+            i = self._at[row]
+            if i >= 0 and self._coded[i] and not _TEST.search(self._sources[i] or ""):
                 symbols = [each for each in _DEFINITION.findall(texts[row][0]) if _DISTINCT.match(each[1])]
                 if symbols:
                     found[row] = symbols
@@ -175,32 +176,46 @@ class Mentions:
     ) -> dict[Name, dict[int, str]]:
         """Return the documents that each name stands for, and the chunk of each."""
         homes: dict[Name, dict[int, str]] = defaultdict(dict)
-        columns, ids = self._columns, self._documents.ids
-        known: set[int] = set()
-        for (row, i), document in zip(self._at.items(), self._owner, strict=True):
-            if document not in known:
-                known.add(document)
-                for name in _names_of(columns["title"][i], columns["source"][i], columns["metadata"][i]):
-                    homes[name].setdefault(document, ids[document])
-            if row in symbols:
-                example = _EXAMPLE.search(columns["source"][i] or "") is not None
-                for word, symbol in symbols[row]:
-                    if not (example and word in _FUNCTIONS):
-                        homes[Name(symbol, exact=True)].setdefault(document, str(columns["id"][i]))
-        place = {str(identity): i for i, identity in enumerate(columns["id"])}
+        names, ids = self._documents.names, self._documents.ids
+        first = np.unique(self._owner, return_index=True)[1].tolist()
+        tables = {source for source, count in Counter(self._sources[i] for i in first).items() if count > _FEWEST}
+        for document, i in enumerate(first):
+            source = None if self._sources[i] in tables else self._sources[i]
+            for name in _names_of(self._titles[i], source, self._aliases[i]):
+                homes[name].setdefault(document, ids[document])
+        for row, defined in symbols.items():
+            i = int(self._at[row])
+            example = _EXAMPLE.search(self._sources[i] or "") is not None
+            for word, symbol in defined:
+                if not (example and word in _FUNCTIONS):
+                    homes[Name(symbol, exact=True)].setdefault(int(self._owner[i]), names[i])
+        place = {name: i for i, name in enumerate(names)} if entities else {}
         for text, chunk in entities:
             if chunk in place and Name(text) not in homes:
-                homes[Name(text)] = {self._owner[place[chunk]]: chunk}
+                homes[Name(text)] = {int(self._owner[place[chunk]]): chunk}
         return homes
+
+    def _read_names(self) -> tuple[list[str | None], list[str | None], list[Sequence[str]]]:
+        """Return titles, sources and aliases of all chunks; equal sources are one text."""
+        snapshot, rows = self._view.snapshot, self._documents.rows
+        sources: dict[str | None, str | None] = {}
+        return (
+            snapshot.values("chunks", "title", rows),
+            [sources.setdefault(source, source) for source in snapshot.values("chunks", "source", rows)],
+            [_aliases_of(metadata) for metadata in snapshot.values("chunks", "metadata", rows)],
+        )
 
 
 def _ids(homes: Mapping[int, str]) -> tuple[str, ...]:
     return tuple(sorted(homes.values()))
 
 
-def _names_of(title: str | None, source: str | None, metadata: str | None) -> Iterator[Name]:
+def _aliases_of(metadata: str | None) -> Sequence[str]:
+    return read_json(metadata).get("aliases", ()) if metadata and '"aliases"' in metadata else ()
+
+
+def _names_of(title: str | None, source: str | None, aliases: Sequence[str]) -> Iterator[Name]:
     """Yield what a document is called: title, aliases, number and file."""
-    aliases = read_json(metadata).get("aliases", ()) if metadata and '"aliases"' in metadata else ()
     for text in (title, *aliases):
         if isinstance(text, str) and text.strip():
             bare = re.sub(r"\s*\([^()]*\)\Z", "", text.replace("`", "").strip(" *_"))

@@ -56,6 +56,9 @@ a small write a tenth of its time."""
 _STAGED_AT_ONCE: Final = 8_192
 _WAITING_ROWS: Final = 1 << 19
 """Rows that may wait for vector codes and keys while more follow."""
+_STREAM_ROWS: Final = 1 << 15
+"""The same where nobody knows how many follow, and a quarter of what is covered: each row is coded a few times, however
+long the stream is, and readers beside it scan few."""
 _STALE_TIMEOUT_S: Final = 5.0
 
 
@@ -182,7 +185,7 @@ class Indexer:
         Each would be written whole each time, and codes trained again on a longer prefix; readers scan meanwhile.
         """
         covered = max(int(snapshot.manifest.indexes.get(name, {}).get("rows", 0)) for name in (VECTORS, KEYS))
-        return hint.more and snapshot.rows("chunks") - covered < _WAITING_ROWS
+        return hint.more and snapshot.rows("chunks") - covered < _most_waiting(hint, covered)
 
     def _tidy_up(self) -> None:
         if not self._tidy:  # before anything is built: what rows have lost must go even where the disk is full
@@ -275,8 +278,9 @@ class Indexer:
             return
         name = str(record["folder"])
         known = self._tables.text(snapshot)
-        waiting = snapshot.rows("chunks") - (0 if known is None else known.rows)
-        behind = waiting >= (_WAITING_ROWS if hint.more else textbuilder.BLOCK_ROWS)
+        covered = 0 if known is None else known.rows
+        waiting = snapshot.rows("chunks") - covered
+        behind = waiting >= (_most_waiting(hint, covered) if hint.more else textbuilder.BLOCK_ROWS)
         if (
             behind
             or not self._tables.trusts(name)
@@ -359,6 +363,11 @@ class Indexer:
             for path in own_folders(folder, INDEX_NAME):
                 if path.name not in named:
                     _remove_folder(path)
+
+
+def _most_waiting(hint: BulkHint, covered: int) -> int:
+    """Return how many rows may wait for an index that covers so many, while more follow."""
+    return _WAITING_ROWS if hint.rows else max(_STREAM_ROWS, covered >> 2)
 
 
 def _remove_folder(path: Path) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import sys
 import threading
 from pathlib import Path
 from typing import Final
@@ -46,3 +47,12 @@ def _load(package: str, prefixes: tuple[str, ...]) -> None:
                 for name in names:
                     if name.startswith(prefix) and (".so" in name or ".dylib" in name):
                         ctypes.CDLL(f"{folder}/{name}")
+
+
+def release_memory() -> None:
+    """Return what was freed to the system: glibc would keep the hundreds of MB that large segments took for a moment."""
+    import ctypes
+
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
+    if trim is not None:
+        trim(0)

@@ -80,7 +80,7 @@ class BulkHint(NamedTuple):
     rows: int = 0
     """How many will follow; 0 where it knows of none, or not how many."""
     more: bool = False
-    """Whether any will: what would be made again for each batch then waits for the last one."""
+    """Whether any will: what would be made again for each batch then waits for the last one, or for many."""
 
 
 NO_MORE: Final = BulkHint()

@@ -23,6 +23,7 @@ import numpy as np
 from lamina_engine import after_fork
 from lamina_engine.clock import MISSING_US, US_PER_S
 from lamina_engine.errors import LaminaError, VaultLocked
+from lamina_engine.index import native
 from lamina_engine.index.analysis import Analyzer
 from lamina_engine.index.inverted import write_lists
 from lamina_engine.index.row_columns import FIELDS, facet
@@ -136,6 +137,7 @@ class TextBuilder:
             except (LaminaError, OSError, ValueError, MemoryError) as error:
                 logger.warning("the text index is behind, the next write goes on with it: %s", error)
                 return
+            native.release_memory()
             with self._lock:
                 if not self._again:
                     self._thread = None
@@ -163,6 +165,7 @@ def follow_log(store: Store, tables: Tables, name: str, stopped: Any = lambda: F
                 build_lists(tables, snapshot, stopped)
             finally:
                 _remove_stale_lists(tables, snapshot, store.snapshot())
+                native.release_memory()
             if not build_next(tables, snapshot, folder, stopped, block or BLOCK_ROWS):
                 return
 
@@ -181,7 +184,8 @@ def build_lists(tables: Tables, snapshot: Snapshot, stopped: Any) -> None:
             if len(rows.lengths) != segment.rows:
                 raise TermsDamaged("another number of rows")
         except TermsDamaged as error:
-            tables.distrust(terms_name(segment), error)
+            if terms_path(tables.folder, segment).exists():  # else its segment was merged away meanwhile
+                tables.distrust(terms_name(segment), error)
             rows = _write_forward(tables, snapshot, segment, stopped)
         if stopped():
             raise Stopped

@@ -14,6 +14,7 @@ import numpy as np
 from lamina_engine.chunks import writing
 from lamina_engine.chunks.batch import ChunkBatch, new_id
 from lamina_engine.index.state import ACTIVE, REMOVED
+from lamina_engine.index.tables import NO_MORE, BulkHint
 from lamina_engine.ingest.drafts import SourceDraft
 from lamina_engine.ingest.sources import SourceRows
 
@@ -111,22 +112,24 @@ class DocumentWriter:
         self._pending = 0
 
     def add(self, document: Document) -> None:
-        """Add a document; a full group is committed."""
+        """Add a document; a full group is committed before."""
+        self._make_room()
         self._documents.append(document)
         self._pending += len(document.draft.chunks) + 1
-        if self._pending >= GROUP_CHUNKS:
-            self.flush()
 
     def note(self, *rows: dict[str, Any], gone: Sequence[str] = ()) -> None:
         """Add source rows that change no chunk but the removed ones; they are committed together."""
+        self._make_room()
         for row in rows:
             self._rows.add(**row)
         self._gone += gone
         self._pending += len(rows) + len(gone)
-        if self._pending >= GROUP_CHUNKS:
-            self.flush()
 
-    def flush(self) -> None:
+    def _make_room(self) -> None:
+        if self._pending >= GROUP_CHUNKS:
+            self.flush(BulkHint(more=True))
+
+    def flush(self, hint: BulkHint = NO_MORE) -> None:
         """Commit pending chunks, events and source rows in one transaction."""
         if not (self._documents or len(self._rows)):
             return
@@ -134,7 +137,7 @@ class DocumentWriter:
         memory.ensure_space(None)
         batch, parts, lost = _batch(memory.view(), self._documents)
         vectors, embedded = writing.precompute_vectors(memory, memory.view(), batch)
-        with memory.write() as (transaction, view):
+        with memory.write(hint=hint) as (transaction, view):
             written = writing.append(memory, transaction, view, batch, vectors)
             _remove(transaction, view, [*lost, *self._gone])
             for document, ids in zip(self._documents, parts, strict=True):

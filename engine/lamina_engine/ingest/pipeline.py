@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from lamina_engine.memory import Memory
 
 SESSIONS: Final = "sessions"
+_MOST_LINKED: Final = 1 << 17
+"""Records of one call that are linked by themselves: links look at every row, some hundred bytes each."""
 IMPORT_MARK: Final = "import:"
 """Settings of sources that an importer read begin with it."""
 _MARKS: Final = (SESSIONS_MARK, IMPORT_MARK)
@@ -67,7 +69,7 @@ def ingest(
             pass
     started = time.perf_counter()
     report = IngestReport()
-    chains = 0
+    chains = records = 0
     for path in paths:
         if kind in trackers.IMPORTERS:
             trackers.IMPORTERS[kind](memory, Path(path), report, recover=recover)
@@ -83,8 +85,13 @@ def ingest(
             if run.sessions:
                 known = {**overrides, "type": None}
                 chains += _sessions(memory, path, report, known, entries=run.sessions, links=links, progress=progress)
+        records += run.records
     # chunks of sessions have got their links, and are no documents to be linked otherwise
     changed = report.chunks + report.moved + report.removed - chains
+    if links and records > _MOST_LINKED:
+        changed -= records
+        message = f"{records:,} records are not linked by themselves; `lamina links build` links them"
+        report.problems.append(Problem(", ".join(paths), "links", message))
     if links and changed:
         from lamina_engine.graph.generators import after_ingest
 
@@ -173,6 +180,8 @@ class _Run:
         self.writer = DocumentWriter(memory, report)
         self.sessions: list[FileEntry] = []
         """Files of sessions that were met; they are read otherwise."""
+        self.records = 0
+        """Chunks that came from files of records."""
         self.imports: list[tuple[FileEntry, str]] = []
         """Files that an importer reads, and its kind."""
         self._settings: dict[str, str] = {}
@@ -383,6 +392,7 @@ class _Run:
             self.report.problems += part.problems
             writer.add(zip(part.positions, part.records, strict=True))
         self._finish(writer)
+        self.records += writer.changed
         self.report.problems[before:] = summarise(self.report.problems[before:])
 
     def _text(self, data: bytes) -> None:
@@ -405,11 +415,11 @@ class _Run:
 
     def _finish(self, writer: RecordWriter) -> None:
         writer.flush()
-        if not writer.ids:
+        if not writer.contents()[0]:
             self.report.skipped += 1
         else:
-            self.report.added += writer.has_changes
-            self.report.unchanged += not writer.has_changes
+            self.report.added += bool(writer.changed)
+            self.report.unchanged += not writer.changed
 
 
 _VAULT_PARTS: Final = frozenset({"log", "index", "manifests", "CURRENT", "vault.toml", "writer.lock"})

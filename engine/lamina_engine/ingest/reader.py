@@ -36,6 +36,7 @@ class IngestContext(Protocol):
     writer: DocumentWriter
     overrides: Mapping[str, str | None]
     columns: Mapping[str, str] | None
+    records: int
 
     def kind_of(self, entry: FileEntry) -> str | None:
         """Return the kind to read a file as."""
@@ -118,11 +119,13 @@ class SourceReader:
             writer.flush()
         except (IngestError, SchemaMismatch) as error:
             self._problem(entry, "unreadable", f"{error}; the records before it are kept")
+            writer.flush()
+            run.records += writer.changed
             return False
+        run.records += writer.changed
         run.report.problems[before:] = summarise(run.report.problems[before:])
-        first = dict(zip(reversed(writer.ids), reversed(writer.positions), strict=True))
-        ids = list(dict.fromkeys(writer.ids))
-        lines = [first[name] for name in ids] if kind in LINE_KINDS else []
+        ids, places = writer.contents()
+        lines = places if kind in LINE_KINDS else []
         row = run.row(root, source, entry, self._readings[entry.path], PRESENT if ids else SKIPPED)
         contents = {"chunks": ids, "lines": lines, "end_lines": lines, "links": None}
         gone = sorted(set(former).difference(ids))

@@ -22,7 +22,10 @@ from numpy.typing import NDArray
 
 from lamina_engine.chunks import writing
 from lamina_engine.chunks.batch import ChunkBatch, new_id
+from lamina_engine.columns import numbers
 from lamina_engine.errors import IngestError, InvalidArgument, LaminaError
+from lamina_engine.index.keys import KeyIndex, hash_ids
+from lamina_engine.index.tables import NO_MORE, BulkHint
 from lamina_engine.ingest import adding
 from lamina_engine.ingest.records import ColumnMapping, Record, Row, no_constant, normalise_record, python_values, shown
 from lamina_engine.reports import Problem
@@ -221,7 +224,14 @@ def _chunks(
 ) -> Iterator[RecordChunk]:
     """Gather rows and problems into parts."""
     chunk, reported, unreported, held = RecordChunk(), 0, 0, 0
-    for position, row in rows:
+    while True:
+        try:
+            position, row = next(rows)
+        except StopIteration:
+            break
+        except IngestError:
+            yield chunk  # what came before it is kept
+            raise
         try:
             if isinstance(row, str):
                 raise InvalidArgument(row)
@@ -372,12 +382,9 @@ class RecordWriter:
         self._known_dim: int | None = None
         self._positions: list[int] = []
         self._pending = 0
-        self.ids: list[str] = []
-        """Ids of all records written so far, in order."""
-        self.positions: list[int] = []
-        """Line or row of each in its file."""
-        self.has_changes = False
-        """True where some record was new or had changed."""
+        self._written: list[tuple[pa.StringArray, NDArray[np.int64]]] = []
+        self.changed = 0
+        """Records that were new or had changed."""
 
     def add(self, rows: Iterable[tuple[int, Mapping[str, Any]]]) -> None:
         """Add rows with their positions in the file; unusable ones are reported and left out."""
@@ -392,14 +399,27 @@ class RecordWriter:
             except Exception as error:  # whatever one record does to the checks, the others are taken
                 self._problem("record", f"{position}: {type(error).__name__}: {error}; record skipped")
                 continue
+            if len(self._records) >= GROUP_RECORDS or self._pending >= _BATCH_BYTES:
+                self._commit(BulkHint(more=True))
             self._records.append(record)
             self._positions.append(position)
             self._pending += _cost(len(record.text))
-            if len(self._records) >= GROUP_RECORDS or self._pending >= _BATCH_BYTES:
-                self.flush()
 
     def flush(self) -> None:
-        """Commit pending records."""
+        """Commit pending records: the last ones."""
+        self._commit(NO_MORE)
+
+    def contents(self) -> tuple[list[str], list[int]]:
+        """Return the ids of all records written so far, in order, each with the line or row it is first at."""
+        if not self._written:
+            return [], []
+        names = pa.chunked_array([ids for ids, _ in self._written]).combine_chunks()
+        coded = names.dictionary_encode()  # codes in the order in which values appear
+        first = np.unique(numbers(coded.indices), return_index=True)[1]
+        positions = np.concatenate([places for _, places in self._written])
+        return coded.dictionary.to_pylist(), positions[first].tolist()
+
+    def _commit(self, hint: BulkHint) -> None:
         self._pending = 0
         records, self._records = self._records, []
         places, self._positions = self._positions, []
@@ -413,13 +433,14 @@ class RecordWriter:
             if len(kept) < len(batch):
                 batch = batch.select(kept)
             self._identities.fill(batch)
-            written = writing.write(self._memory, batch)
+            written = writing.write(self._memory, batch, hint)
             ids |= zip((positions[i] for i in kept), written.ids, strict=True)
-            self.has_changes |= bool(written.added or written.updated)
+            self.changed += written.added + written.updated
             self._report.chunks += written.added + written.updated
             self._report.embedded += written.embedded
-        self.ids += [ids[i] for i in sorted(ids)]
-        self.positions += [places[i] for i in sorted(ids)]
+        kept = sorted(ids)
+        if kept:
+            self._written.append((pa.array([ids[i] for i in kept], pa.string()), np.array([places[i] for i in kept])))
 
     def _checked(self, row: Mapping[str, Any]) -> Record:
         given = {**row, **self._overrides}
@@ -454,7 +475,10 @@ class RecordWriter:
 
 
 class _Identities:
-    """Ids of records that name none: those they had before, else new ones."""
+    """Ids of records that name none: those they had before, else new ones.
+
+    Of the records so far it keeps hashes of their ids, some bytes each, however many there are.
+    """
 
     def __init__(self, memory: Memory, former: Sequence[str]) -> None:
         view = memory.view()
@@ -465,35 +489,50 @@ class _Identities:
         self._by_version: dict[bytes, deque[str]] = defaultdict(deque)
         for (name, _), version in zip(known, versions, strict=True):
             self._by_version[version].append(name)
-        self._chosen: dict[str, str] = {}
-        self._taken: set[str] = set()
+        self._renamed: dict[str, str] = {}
+        """Of records whose derived id is not theirs, the one that is."""
+        self._derived, self._taken = KeyIndex(), KeyIndex()
+        """Derived ids that records have got; all ids that records have."""
+        self._now: set[str] = set()
+        """Those of the present batch."""
 
     def fill(self, batch: ChunkBatch) -> None:
         """Fill in the ids of a batch: equal records share one, different ones never do."""
         given = list(batch.ids)
         batch.identify()
-        for i, derived in enumerate(batch.ids):
-            name = str(derived)
-            if given[i] is None:
-                if name not in self._chosen:
-                    self._chosen[name] = self._choose(name, batch.versions[i])
-                batch.ids[i] = self._chosen[name]
-            self._taken.add(str(batch.ids[i]))
+        derived = [str(name) for name in batch.ids]
+        before = self._derived.lookup(hash_ids(derived)) >= 0
+        kept: set[str] = set()
+        for i, name in enumerate(derived):
+            if given[i] is None and not before[i] and name not in kept:
+                if name not in self._renamed:
+                    self._renamed[name] = self._choose(name, batch.versions[i])
+                batch.ids[i] = self._renamed[name]
+                if batch.ids[i] == name:
+                    del self._renamed[name]
+                    kept.add(name)
+            self._now.add(str(batch.ids[i]))
+        self._derived = self._derived.extend(hash_ids(kept))
+        self._taken = self._taken.extend(hash_ids(self._now))
+        self._now.clear()
 
     def _choose(self, derived: str, version: bytes) -> str:
-        if derived in self._former and derived not in self._taken:
+        if derived in self._former and not self._is_taken(derived):
             return derived
-        same = self._by_version[version]
+        same = self._by_version.get(version)
         while same:
             name = same.popleft()
-            if name not in self._taken:
+            if not self._is_taken(name):
                 return name
         # a record of other details may have taken the id over, so this one needs another
         name, count = derived, 0
-        while name in self._taken:
+        while self._is_taken(name):
             count += 1
             name = new_id("add", derived, str(count))
         return name
+
+    def _is_taken(self, name: str) -> bool:
+        return name in self._now or bool(self._taken.lookup(hash_ids([name]))[0] >= 0)
 
 
 def _by_vector(records: Sequence[Record]) -> list[list[int]]:

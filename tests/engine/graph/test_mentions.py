@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
@@ -162,6 +163,16 @@ def test_files_and_symbols_of_a_folder(lexical_vault: Vault, tmp_path: Path) -> 
         for source, target in sorted(named(lexical_vault._memory))
     ]
     assert sorted(found) == [("doc.md", "src/queue_worker.py"), ("other.rst", "pep-0572.rst")]
+
+
+def test_the_file_of_many_records_is_no_name_of_theirs(lexical_vault: Vault, tmp_path: Path) -> None:
+    lines = [json.dumps({"text": f"row {i}", "title": f"Ticket {i}"}) for i in range(12)]
+    write(tmp_path, "exported-tickets.jsonl", "\n".join(lines))
+    write(tmp_path, "note.md", "See exported-tickets.jsonl.")
+    lexical_vault.ingest(tmp_path)
+    names = [each.name.text for each in mentions.Mentions(lexical_vault._memory.view()).found.names]
+    assert "Ticket 3" in names
+    assert "exported-tickets.jsonl" not in names
 
 
 def test_a_written_link_is_not_told_twice_and_an_edit_is_followed(lexical_vault: Vault, tmp_path: Path) -> None:

@@ -9,9 +9,12 @@ import pytest
 
 import lamina
 from lamina import FixedClock, Vault
+from lamina_engine.chunks import writing
+from lamina_engine.chunks.batch import ChunkBatch
 from lamina_engine.index import indexer, inverted, log_analysis, textbuilder
 from lamina_engine.index.analysis import Analyzer
 from lamina_engine.index.row_columns import facet
+from lamina_engine.index.tables import BulkHint
 from lamina_engine.index.terms import build_term_rows, write_terms
 from lamina_engine.index.zones import zones_of
 from tests.conftest import NOW
@@ -51,6 +54,24 @@ def test_every_segment_but_the_smallest_has_its_file_and_nothing_else_stays(lexi
     named = {str(value) for record in indexes.values() for value in record.values()}
     assert files(lexical_vault) - {"terms"} == {name for name in named if name in files(lexical_vault)}
     assert len(files(lexical_vault)) == 4  # terms, one folder of the text index, two files of keys
+
+
+def test_a_stream_of_unknown_length_saves_its_keys_a_few_times(
+    lexical_vault: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file of 1 GB saved them, and vector codes, with each of 120 commits: memory grew with what was copied."""
+    monkeypatch.setattr(indexer, "_STREAM_ROWS", 32)
+    memory, covered = lexical_vault._memory, [0]
+    for number in range(40):
+        texts = [f"note {number} {i} of the harbour" for i in range(16)]
+        batch = ChunkBatch(texts, [None] * 16, ["note"] * 16, ["notes"] * 16)
+        writing.write(memory, batch, BulkHint(more=number < 39))
+        rows = int(memory.view().snapshot.manifest.indexes.get("keys", {"rows": 0})["rows"])
+        assert memory.view().rows - rows < max(32, rows // 4)
+        covered += [rows] if rows > covered[-1] else []
+    assert covered[-1] == 640
+    assert len(covered) < 16
+    assert lexical_vault.recall("note 39 15", k=1)[0].text == "note 39 15 of the harbour"
 
 
 def test_a_write_stands_where_its_indexes_fail_and_the_next_one_catches_up(

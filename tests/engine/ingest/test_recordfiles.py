@@ -16,7 +16,7 @@ import pytest
 import lamina
 from lamina import FixedClock, Redactor, Vault
 from lamina_engine.errors import IngestError, InvalidArgument, SchemaMismatch
-from lamina_engine.ingest import recordfiles
+from lamina_engine.ingest import pipeline, recordfiles
 from lamina_engine.ingest.recordfiles import MAX_PROBLEMS, RecordChunk, RecordWriter, arrow_batches, read_records
 from lamina_engine.ingest.records import normalise_record
 from lamina_engine.reports import IngestReport
@@ -436,10 +436,49 @@ def test_groups_are_committed_in_order(monkeypatch: pytest.MonkeyPatch, lexical_
     report = IngestReport()
     writer = RecordWriter(lexical_vault._memory, report, "f", {"project": "p", "type": None})
     writer.add((i, {"id": f"r{i}", "text": f"text {i}"}) for i in range(7))
-    assert writer.ids == [f"r{i}" for i in range(6)]
+    assert writer.contents() == ([f"r{i}" for i in range(6)], [*range(6)])
     writer.flush()
-    assert (writer.ids, writer.has_changes, report.chunks) == ([f"r{i}" for i in range(7)], True, 7)
+    assert (writer.contents()[0], writer.changed, report.chunks) == ([f"r{i}" for i in range(7)], 7, 7)
     assert {chunk.project for chunk in lexical_vault.list()} == {"p"}
+
+
+def test_equal_records_share_an_id_across_groups_and_no_id_is_given_twice(
+    monkeypatch: pytest.MonkeyPatch, lexical_vault: Vault
+) -> None:
+    monkeypatch.setattr(recordfiles, "GROUP_RECORDS", 2)
+    writer = RecordWriter(lexical_vault._memory, IngestReport(), "f", {})
+    same = {"text": "the same", "source": "f"}
+    writer.add(enumerate([same, {"text": "else"}, same, {"id": "own", "text": "mine"}, same]))
+    writer.flush()
+    ids, lines = writer.contents()
+    assert (len(ids), lines) == (3, [0, 1, 3])
+    taken = RecordWriter(lexical_vault._memory, IngestReport(), "f", {})
+    taken.add(enumerate([{"id": ids[0], "text": "somebody's"}, {"text": "third"}, same, same]))
+    taken.flush()
+    assert taken.contents()[0][0] == ids[0]
+    assert len(taken.contents()[0]) == 3
+
+
+def test_records_before_the_one_that_cannot_be_read_are_kept(lexical_vault: Vault, tmp_path: Path) -> None:
+    path = write(tmp_path, "r.csv", "text\nkept\nkept too\n" + "x" * (9 * recordfiles.MAX_LINE_BYTES))
+    got = lexical_vault.ingest(path)
+    assert [problem.code for problem in got.problems] == ["unreadable"]
+    assert sorted(chunk.text for chunk in lexical_vault.list()) == ["kept", "kept too"]
+
+
+def test_very_many_records_wait_for_a_build_of_links(
+    monkeypatch: pytest.MonkeyPatch, lexical_vault: Vault, tmp_path: Path
+) -> None:
+    """Generators look at every row of the vault: of a file of 1 GB they took 900 MB."""
+    monkeypatch.setattr(pipeline, "_MOST_LINKED", 3)
+    named = ("Harbour Gate", "Quarry", "Lighthouse", "Ferry")
+    rows = [{"id": f"r{i}", "text": f"row {i}, see Harbour Gate", "title": name} for i, name in enumerate(named)]
+    few, many = (write(tmp_path, name, json_lines(*some)) for name, some in (("a.jsonl", rows[:3]), ("b.jsonl", rows)))
+    assert lexical_vault.ingest(few).links == 2
+    assert lexical_vault.ingest(many).links == 1  # one row is new
+    fresh = [{**row, "id": f"s{row['id']}"} for row in rows]
+    got = lexical_vault.ingest(write(tmp_path, "c.jsonl", json_lines(*fresh)))
+    assert ([(p.code, p.message[:9]) for p in got.problems], got.links) == ([("links", "4 records")], 0)
 
 
 def test_a_record_with_a_secret_is_left_out_where_the_policy_says_so(tmp_path: Path, clock: FixedClock) -> None:
