@@ -226,6 +226,7 @@ class _Run:
         self._write_unchanged(known, changes, {e.path: e for e in plan.to_read}, readings)
         reader = SourceReader(self, folder, everything, former, readings)
         self._read(reader, [entry for entry in plan.to_read if entry.path in readings], changes, former)
+        self.records += reader.records
         self._import(folder)
 
     def _without_imports(

@@ -36,7 +36,6 @@ class IngestContext(Protocol):
     writer: DocumentWriter
     overrides: Mapping[str, str | None]
     columns: Mapping[str, str] | None
-    records: int
 
     def kind_of(self, entry: FileEntry) -> str | None:
         """Return the kind to read a file as."""
@@ -62,6 +61,8 @@ class SourceReader:
         self._former, self._readings = former, readings
         self._repositories = Repositories()
         self._unreadable: set[Path] = set()
+        self.records = 0
+        """Chunks that were new or had changed in files of records."""
 
     def read(self, entry: FileEntry) -> bool:
         """Read one source and pass it on; return whether it has content."""
@@ -120,9 +121,9 @@ class SourceReader:
         except (IngestError, SchemaMismatch) as error:
             self._problem(entry, "unreadable", f"{error}; the records before it are kept")
             writer.flush()
-            run.records += writer.changed
+            self.records += writer.changed
             return False
-        run.records += writer.changed
+        self.records += writer.changed
         run.report.problems[before:] = summarise(run.report.problems[before:])
         ids, places = writer.contents()
         lines = places if kind in LINE_KINDS else []
