@@ -35,8 +35,7 @@ def main(words: list[str]) -> int:
     try:
         _answer(event, agent, options.get("vault", ""), deadline_s, reply)
     except BaseException as error:  # whatever it is: a memory never breaks its user's work
-        if _is_debugged():
-            sys.excepthook(type(error), error, error.__traceback__)
+        _show(error)
     reply.send({})
     return 0
 
@@ -75,6 +74,11 @@ def _is_debugged() -> bool:
     return os.environ.get("LAMINA_HOOKS") == "debug"
 
 
+def _show(error: BaseException) -> None:
+    if _is_debugged():
+        sys.excepthook(type(error), error, error.__traceback__)
+
+
 def _options(words: list[str]) -> dict[str, str]:
     """Read what can be read of the command line: no agent is to be bothered with a wrong one."""
     found: dict[str, str] = {}
@@ -108,15 +112,21 @@ def _age_s() -> float:
 
 
 def _start_timer(seconds: float, reply: _Reply) -> None:
+    def strike(*_: object) -> None:
+        if _is_debugged():
+            with contextlib.suppress(OSError):
+                os.write(2, b"lamina hook: the deadline came first; nothing is told\n")
+        reply.send({})
+
     if hasattr(os, "fork"):
         import signal
 
-        signal.signal(signal.SIGALRM, lambda *_: reply.send({}))
+        signal.signal(signal.SIGALRM, strike)
         signal.setitimer(signal.ITIMER_REAL, seconds)
         return
     import threading
 
-    timer = threading.Timer(seconds, reply.send, ({},))
+    timer = threading.Timer(seconds, strike)
     timer.daemon = True
     timer.start()
 
@@ -244,6 +254,8 @@ def _in_child(build: Callable[[], str], deadline_s: float, reply: _Reply) -> str
             rest = b"%s\0" % build().encode("utf-8", "replace")  # the last byte says that it is whole
             while rest:
                 rest = rest[os.write(into, rest) :]
+        except BaseException as error:  # the parent finds no whole answer
+            _show(error)
         finally:
             os._exit(0)
     os.close(into)

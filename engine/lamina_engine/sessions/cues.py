@@ -90,7 +90,7 @@ _USER_DECISION: Final = _any(
     r"avoid|forget|throw|get|revert)\b",
     r"^agreed\b[,.;:!]? *\w|^(?:ok(?:ay)?|yes|good|fine|right),? so\b",
     r"\b(?:make|give|set|keep|limit|raise|lower|cap)\b (?:it|this|that|them|these|those|the|each|every)\b.*\d",
-    r"^(?:[\w.-]+ ){0,4}[\w.-]+, not [\w.-]+",
+    r"(?:^|[^\W\d_]{2}[.:!] )(?:[\w.=-]+ ){0,4}[\w.-]+, not (?!yet|sure|now|really|only)[\w.-]+",
     r"\b(?:we|i)(?:'ll| will| have|'ve)? ?(?:decided|agreed|going? with|stick(?:ing)? (?:to|with)|prefer|chose|picked)\b",
     r"\b(?:we|i)(?:'ll| will| have|'ve)? ?settled on\b",
     r"\b(?:use|take|keep|pick|choose|prefer|make it|do|want)\b.+\b(?:instead|rather than|over the|, not)\b",
@@ -118,6 +118,7 @@ _RULE: Final = _any(
     r"(?!\s+(?:mind|been|works?|worked|seen|loads?))",
     r"\b(?:from now on|in (?:the )?future,|don't ever|every time you|remember that\b|keep in mind|by convention)\b",
     r"\bour (?:convention|policy|rule|standard)\b|\bmust (?:never|always)\b|\brules?\s*:",
+    r"\bwe (?:must|may|can) ?not\b.*\b(?:before|until|unless|without)\b",
     r"\b(?:in|for) this (?:project|repo|repository|codebase)\b.*\b(?:we|use|must|is|are|should)\b",
     r"\b(?:immer|niemals|ab jetzt|ab sofort)\b",
 )
@@ -162,18 +163,21 @@ _WITHDRAWN: Final = re.compile(
     r"(?P<what>[^.,;:!?]{3,60})",
     re.IGNORECASE,
 )
+_THEN_NO: Final = r"(?:then|in that case|dann)[, ]+(?:no|not|nein|nicht)"
 _REVERSAL: Final = _any(
     r"\b(?:do|go|live|get by|manage) without\b|\bget(?:ting)? rid of\b|\b(?:go|going|went) back on\b",
     r"\b(?:throw|take|rip|pull|kick) (?:[^\s.,;]+ ){1,6}out\b",
     r"(?:,|\b(?:go|going|switch|switching|move|moving|fall|roll|change|changing|revert)) back to\b",
-    r"^(?:(?:no|ok(?:ay)?|hm+|then|so|please|let's|let us|we)\b[, ]*)*(?:revert|undo|scrap|ditch|abandon|drop|roll back|back out)\b",
+    r"(?:^|[^\W\d_]{2}[.!] )(?:(?:no|ok(?:ay)?|hm+|then|so|please|let's|let us|we)\b[, ]*)*"
+    r"(?:revert|undo|scrap|ditch|abandon|drop|roll back|back out)\b",
     r"\b(?:forget|scrap|ditch|drop|abandon) (?:about )?(?:it|that|this|the (?:other|whole|old|first|second|idea|plan))\b",
     r"\b(?:is|are|would be) (?:overkill|too (?:heavy|much)|not worth)\b",
     r"\bafter all\b|\b(?:i|we)(?:'ve| have)? changed (?:my|our) minds?\b|\bno longer\b|\bnever ?mind\b",
-    r"\b(?:doch (?:nicht|kein|lieber|wieder)|wieder raus|zurück zu[mr]?|werfen wir .{2,40} raus)\b",
+    rf"^{_THEN_NO}\b|\b(?:doch (?:nicht|kein|lieber|wieder)|wieder raus|zurück zu[mr]?|werfen wir .{2, 40} raus)\b",
 )
 _POINTS_BACK: Final = re.compile(
-    r"\b(?:that|this|those|these|it|them|both|the (?:other|whole|entire|new|old|first|second|former|previous|last)|das|die|den)\b",
+    r"\b(?:that|this|those|these|it|them|both|the (?:other|whole|entire|new|old|first|second|former|previous|last)|"
+    rf"the \w+ (?:thing|stuff|idea|approach|plan)|das|die|den)\b|^{_THEN_NO}\b",
     re.IGNORECASE,
 )
 _UNDOING: Final = re.compile(
@@ -198,15 +202,20 @@ _SUGGESTS: Final = re.compile(
     re.IGNORECASE,
 )
 _SPECIFIC: Final = re.compile(r"\w*\d\w*|\w+_\w+|[a-z]+[A-Z]\w*|`[^`]+`")
+_CORRECTS: Final = re.compile(
+    r"\b(?:is|are|was|looks?|that's|it's) (?:bad|wrong|ugly|too \w+|not (?:good|right|what))\b|"
+    r"\bshould(?:n't| not)? (?:be|have)\b|\bmust be\b",
+    re.IGNORECASE,
+)
 _NEW_MATTER: Final = re.compile(
     r"(?:(?:ok(?:ay)?|good|great|super|nice|fine|right|thanks)\b[,.! ]*)*"
-    r"(?:next|now|one (?:more|last)|another|also|and (?:now|then)|commit|weiter|jetzt|noch)\b",
+    r"(?:next|now|(?:and )?one (?:thing|more|last)|another|also|and (?:now|then)|commit|weiter|jetzt|noch)\b",
     re.IGNORECASE,
 )
 _SORRY: Final = re.compile(r"[\s.,;:…]*(?:\b(?:no|oh|ah|sorry|argh|nein)\b[\s.,;:…]*)*\Z", re.IGNORECASE)
 _EXPLAINS: Final = re.compile(r"(?:that|it|this)(?:'s| is| was)\b|das ist\b", re.IGNORECASE)
 _HYPOTHETICAL: Final = re.compile(
-    r"^(?:if|should|could|would|can|shall|do|does|what|why|how|maybe|perhaps)\b", re.IGNORECASE
+    r"^(?:if|should|could|would|can|shall|do|does|what(?:['\u2019]?s)?|why|how|maybe|perhaps)\b", re.IGNORECASE
 )
 _SETTLED: Final = re.compile(
     r"\b(?:nothing|no (?:further|open|remaining|outstanding|more)|none)\b.{0,40}"
@@ -309,6 +318,23 @@ def options(reply: str) -> dict[str, str]:
     return found if len(found) > 1 and {"1", "a"} & {*found} else {}
 
 
+def named_option(text: str, listed: dict[str, str]) -> str:
+    """Return the key of the one option that a short answer names by a word: "duckdb then"."""
+    first = re.split(r"[.,;:!]", text)[0]
+    if "?" in text or len(first.split()) > _NAMING_WORDS:
+        return ""
+    words = {word for word in re.findall(r"[^\W_]{4,}", first.lower()) if word not in STOP_WORDS}
+    naming = [key for key, option in listed.items() if words & {*re.findall(r"[^\W_]{4,}", option.lower())}]
+    return naming[0] if len(naming) == 1 else ""
+
+
+def alternatives(question: str) -> dict[str, str]:
+    """Return the two sides of a person's question: "zenodo or the archive of the institute?"."""
+    asked = [each for each in sentences(question) if each.endswith("?")]
+    sides = re.split(r"\bor\b", asked[-1]) if asked else []
+    return {"a": " ".join(sides[0].split()[-_NAMING_WORDS:]), "b": sides[1]} if len(sides) == 2 else {}
+
+
 def taken_keys(text: str) -> Iterator[str]:
     """Yield the numbers and letters of options that an answer takes."""
     for sentence in sentences(text):
@@ -321,6 +347,7 @@ def opens_matter(prompt: str) -> bool:
     return _NEW_MATTER.match(prompt) is not None
 
 
+_NAMING_WORDS: Final = 6
 _INSTRUCTION_CHARS: Final = 240
 
 
@@ -330,7 +357,7 @@ def instructs(prompt: str, reply: str) -> bool:
         len(prompt) <= _INSTRUCTION_CHARS
         and not prompt.endswith("?")
         and not opens_matter(prompt)
-        and (_SPECIFIC.search(prompt) is not None or _SUGGESTS.search(reply) is not None)
+        and any(sign.search(said) for sign, said in ((_SPECIFIC, prompt), (_CORRECTS, prompt), (_SUGGESTS, reply)))
     )
 
 
@@ -370,7 +397,7 @@ def is_cause(sentence: str) -> bool:
 
 def is_put_off(sentence: str) -> bool:
     """Return whether a person's sentence leaves something for later."""
-    return _LATER.search(sentence) is not None
+    return _LATER.search(sentence) is not None and not _is_question(sentence)
 
 
 def is_open_heading(line: str) -> bool:
@@ -402,20 +429,24 @@ _TOLD_ELSEWHERE: Final = re.compile(
     re.IGNORECASE,
 )
 _HEADING: Final = re.compile(r"\s*(?:#+\s*|\d+[.)]\s+|\*\*)(?P<name>[A-Z][\w ,/&'-]{2,60}?):?(?:\*\*)?:?\s*")
+_CONTINUED: Final = re.compile(r"(?:this session is being continued|the (?:conversation|summary) )", re.IGNORECASE)
 _SUMMARY_TAG: Final = re.compile(r"<analysis>.*?</analysis>|</?summary>", re.DOTALL)
 
 
 def summary_points(summary: str) -> Iterator[str]:
     """Yield the points of an agent's summary, but for what a handoff has places of its own for."""
     skips = False
-    for line in without_code(_SUMMARY_TAG.sub("", summary)).splitlines():
+    lines = without_code(_SUMMARY_TAG.sub("", summary)).splitlines()
+    is_prose = not any(_BULLET.match(line) for line in lines)
+    for line in lines:
         heading = _HEADING.fullmatch(line)
         if heading is not None:
             skips = _TOLD_ELSEWHERE.match(heading["name"]) is not None
-        elif not skips and _BULLET.match(line) is not None:
+        elif not skips and (is_prose or _BULLET.match(line) is not None):
             bare = _MARKS.sub("", _BULLET.sub("", line)).strip()
-            if len(bare) >= 20:
-                yield bare
+            for point in sentences(bare) if is_prose else [bare]:
+                if len(point) >= 20 and not _CONTINUED.match(point):
+                    yield point
 
 
 def _is_question(sentence: str) -> bool:

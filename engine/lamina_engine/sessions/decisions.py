@@ -64,7 +64,7 @@ class Decisions:
         self.standing: list[Remark] = []
         self._traces: dict[int, _Traces] = {}
         self._reversal: Remark | None = None
-        """Takes back something that is not known yet."""
+        """Takes something back: what follows in its turn may say of what, and what else goes."""
 
     def decide(self, remark: Remark, *, drops: Remark | None = None) -> None:
         """Keep a decision; one that takes another one back takes its place."""
@@ -83,11 +83,13 @@ class Decisions:
         if not cues.is_reversal(sentence):
             return False
         earlier = [known for known in self.standing if known.turn < remark.turn]
-        meant = _named_in([sentence], earlier) or (_named_in(talk, earlier) if cues.points_back(prompt) else None)
+        meant = _named_in([" ".join(named) or sentence], earlier) or (
+            _named_in(talk, earlier) if cues.points_back(prompt) else None
+        )
         finding = _mention(talk, meant.text) if meant is not None else ""
         remark = msgspec.structs.replace(remark, finding=finding or remark.finding)
         self.decide(remark, drops=meant)
-        self._reversal = remark if meant is None else None
+        self._reversal = remark
         return True
 
     def overrule(self, text: str, turn: int, *, is_answer: bool) -> None:
@@ -113,7 +115,7 @@ class Decisions:
 
     def note_command(self, turn: int, command: str) -> None:
         """Take note of a command that takes away what a person's words in this turn gave up."""
-        if self._reversal is not None and cues.undoes(command):
+        if self._reversal is not None and self._reversal.turn == turn and cues.undoes(command):
             words = _words(command.replace("-", " ").replace("_", " "))
             named = [
                 known for known in self.standing if known.turn < turn and words & _words(cues.affirmed(known.text))
@@ -125,10 +127,11 @@ class Decisions:
         """Say of the words that took something back of what."""
         if undone and self._reversal is not None and self._reversal.turn == turn:
             self.standing = [
-                msgspec.structs.replace(known, drops=undone[-1].text) if known.place == self._reversal.place else known
+                msgspec.structs.replace(known, drops=undone[-1].text)
+                if known.place == self._reversal.place and not known.drops
+                else known
                 for known in self.standing
             ]
-            self._reversal = None
 
     def _is_undone(self, known: Remark, turn: int) -> bool:
         """Return whether edits undid a decision: a word of it, or beside another decision."""
@@ -170,5 +173,9 @@ def _mention(talk: Sequence[str], decision: str) -> str:
 def chosen_options(text: str, reply: str) -> str:
     """Return the options of a reply that a person's answer takes by their numbers or letters."""
     options = cues.options(reply)
-    taken = [options[key] for key in cues.taken_keys(text) if key in options] if options else []
+    if not options:
+        return ""
+    taken = [options[key] for key in cues.taken_keys(text) if key in options]
+    if not taken and (named := cues.named_option(text, options)):
+        taken = [options[named]]
     return "; ".join(dict.fromkeys(taken))

@@ -27,10 +27,12 @@ MOST_INSIGHTS: Final = 20
 _RULES, _FAILURES, _DECISIONS = 3, 5, 12
 """Insights of each kind, the last of many."""
 _GOAL, _ASKED, _ANSWER, _LAST, _POINT, _DECIDED, _SUMMARY = 420, 130, 170, 520, 220, 180, 1_200  # characters
-_SHORT: Final = 100
-"""Characters of a decision that does not say of itself what it is about."""
+_SHORT, _BARE = 100, 60
+"""Characters of a decision, and of what is put off, that does not say of itself what it is about."""
 _KEPT: Final = ("first:", "last reply:", "not finished:", "changed:")
 """Lines begin so that are not left out where all is too long."""
+_SPARED: Final = {"Decided": 0.6}
+"""Sections that give way later than their length says: what was decided is asked for first."""
 _DONE: Final = frozenset({"completed", "done", "cancelled", "canceled"})
 _FILLER: Final = re.compile(
     r"(?:perfect|great|excellent|done|good|ok(?:ay)?|sure|absolutely|you['\u2019]re (?:absolutely )?right|all (?:done|set|good)|got it|"
@@ -102,8 +104,8 @@ def _write_handoff(thread: Thread, notes: SessionNotes, title: str) -> str:
             return text
         loose = [[line for line in lines if not line.startswith(_KEPT)] for _, lines in sections]
         lengths = [
-            sum(map(len, lines)) if len(some) > 1 and lines else 0
-            for lines, (_, some) in zip(loose, sections, strict=True)
+            sum(map(len, lines)) * _SPARED.get(name, 1) if len(some) > 1 and lines else 0
+            for lines, (name, some) in zip(loose, sections, strict=True)
         ]
         longest = max(range(len(sections)), key=lengths.__getitem__)
         if not lengths[longest]:
@@ -200,7 +202,7 @@ def _left_open(notes: SessionNotes) -> Iterator[str]:
     found: list[str] = [
         f"{_quote(text, _POINT)} ({status.replace('_', ' ')})" for status, text in notes.todos if status not in _DONE
     ]
-    found += [f'"{_quote(remark.text, _POINT)}"' for remark in notes.put_off[-4:]]
+    found += [_answering(remark, _POINT, _BARE) for remark in notes.put_off[-4:]]
     last = notes.asks[-1].reply if notes.is_answered else ""
     replies = [ask.reply for ask in notes.asks[-3:-1]] + [last or _last_reply(notes)]
     found += [_quote(point, _POINT) for reply in replies[:-1] for point in cues.open_points(reply, headed=True)]
@@ -228,8 +230,13 @@ def _decided(notes: SessionNotes) -> Iterator[str]:
             why = f"{_quote(remark.finding, _POINT)} → " if remark.finding else ""
             yield f'{why}"{quoted}", which takes back "{_quote(remark.drops, 100)}"'
         else:
-            needs_context = remark.finding and len(remark.text) < _SHORT
-            yield f'{_quote(remark.finding, _ASKED)} → "{quoted}"' if needs_context else f'"{quoted}"'
+            yield _answering(remark, _DECIDED, _SHORT)
+
+
+def _answering(remark: Remark, most: int, short: int) -> str:
+    """Return a person's words, and where they are short what they answer."""
+    quoted = f'"{_quote(remark.text, most)}"'
+    return f"{_quote(remark.finding, _ASKED)} → {quoted}" if remark.finding and len(remark.text) < short else quoted
 
 
 def _summed_up(notes: SessionNotes) -> Iterator[str]:

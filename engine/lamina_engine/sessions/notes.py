@@ -166,12 +166,20 @@ class SessionNotes:
         finding = chosen or ("" if _OBJECTION.match(text) or cues.opens_matter(text) else self._finding())
         if question and len(answer := next(iter(cues.sentences(text)), "")) <= 160:
             self._decide(f"{question} → {answer}", by_user=True)
+        is_agreed = False
         if self.replies:
             number = _NUMBER.match(text)
             for proposal in [*cues.proposals(self.replies[-1])][-2:]:
                 if cues.agrees(text) or (number is not None and number[0] in proposal.split()):
                     self._decide(proposal, by_user=False)
+                    is_agreed = True
+        if not chosen and finding and self.asks and cues.named_option(text, cues.alternatives(self.asks[-1].text)):
+            chosen = finding
         if not cues.is_substantial(text):
+            if chosen:
+                self._follow(self._make_remark(text, by_user=True, finding=chosen))
+            elif finding and not is_agreed and cues.instructs(text, reply):
+                self._instruction = self._make_remark(text, by_user=True, finding=finding)
             self.is_answered = self.is_answered and not text.startswith("continue")
             return
         self.is_answered = False
@@ -201,7 +209,7 @@ class SessionNotes:
             if cues.is_rule(sentence):
                 self._remark(self.rules, sentence, by_user=True)
             elif cues.is_put_off(sentence):
-                self._remark(self.put_off, sentence, by_user=True)
+                self._remark(self.put_off, sentence, by_user=True, finding=finding)
             elif cues.is_user_decision(sentence):
                 settled = cues.after_second_thought(sentence, after)
                 is_whole = settled == sentence or settled.endswith(f": {after}")
@@ -242,9 +250,9 @@ class SessionNotes:
     def _make_remark(self, text: str, *, by_user: bool, finding: str = "") -> Remark:
         return Remark(self._turn, self._place(), by_user, text, self._now_us, finding)
 
-    def _remark(self, remarks: list[Remark], text: str, *, by_user: bool) -> None:
+    def _remark(self, remarks: list[Remark], text: str, *, by_user: bool, finding: str = "") -> None:
         if len(remarks) < _MOST and all(known.text != text for known in remarks):
-            remarks.append(self._make_remark(text, by_user=by_user))
+            remarks.append(self._make_remark(text, by_user=by_user, finding=finding))
 
     def _place(self) -> int:
         self._places += 1

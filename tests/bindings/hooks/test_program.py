@@ -24,6 +24,8 @@ PROMPT = "why did we move from SQLite to PostgreSQL?"
 BUSY_S = 2.0
 """What a busy machine may add to the start and the end of a process."""
 
+LATE = "lamina hook: the deadline came first; nothing is told"
+
 TROUBLE = {
     "sleeps": "import time; time.sleep(60)",
     "holds the interpreter's lock": "import ctypes; ctypes.PyDLL(None).sleep(60)",
@@ -90,9 +92,26 @@ def test_the_deadline_is_kept_to_200_milliseconds(project: Path, trouble: str, l
         for process in busy:
             process.kill()
             process.wait()
-    assert min(ours for ours, _ in runs) < SLACK_S, runs
     # a machine that has no time for a process that only sleeps has none for a hook
-    assert all(ours < SLACK_S + max(theirs, 0.0) for ours, theirs in runs), runs
+    assert min(ours - max(theirs, 0.0) for ours, theirs in runs) < SLACK_S, runs
+    assert all(ours < BUSY_S + 2 * max(theirs, 0.0) for ours, theirs in runs), runs
+    if min(theirs for _, theirs in runs) < SLACK_S / 2:
+        assert min(ours for ours, _ in runs) < SLACK_S, runs
+
+
+@pytest.mark.parametrize(
+    ("trouble", "said"), [("sleeps", LATE), ("raises", "MemoryError"), ("interrupts", "KeyboardInterrupt")]
+)
+def test_why_nothing_is_told_is_said_on_request(project: Path, trouble: str, said: str) -> None:
+    code = (
+        f"import lamina.hooks.context as c\ndef context_of(request):\n    {TROUBLE[trouble]}\nc.context_of = context_of"
+    )
+    payload = {"session_id": "s", "cwd": str(project), "prompt": PROMPT}
+    got = hook("prompt", payload, "--deadline=1500", code=code, LAMINA_HOOKS="debug")
+    assert (got.code, got.out) == (0, b"{}\n")
+    assert said in got.err
+    if trouble != "sleeps":
+        assert LATE not in got.err
 
 
 def test_an_input_that_never_ends(project: Path) -> None:
@@ -350,11 +369,14 @@ def check_together(project: Path, hooks: int, writers: int, adds: int, seconds: 
         runs = 0
         while True:
             payload = {"session_id": f"s{number}-{runs}", "cwd": str(project), "prompt": PROMPT}
-            got = hook("prompt", payload, PATIENT)
+            got = hook("prompt", payload, PATIENT, LAMINA_HOOKS="debug")
             assert got.code == 0
             context = got.context
-            assert "write locks" in context
-            assert context.endswith("</lamina-context>\n")
+            if got.err.strip() == LATE:  # so busy a machine that a minute was too short: nothing is told, and said so
+                assert got.out == b"{}\n"
+            else:
+                assert "write locks" in context, got
+                assert context.endswith("</lamina-context>\n")
             runs += 1
             if time.monotonic() > end:
                 return runs

@@ -169,6 +169,68 @@ def test_an_option_taken_by_its_number_is_told_in_words(vault: Vault, tmp_path: 
     assert "DuckDB" not in decided + insights
 
 
+def test_an_option_named_by_its_word_is_taken_and_taken_back_in_other_words(vault: Vault, tmp_path: Path) -> None:
+    written = day()
+    written.say(
+        "Three options. 1. Parquet, one file a day. 2. A DuckDB file that R opens directly. 3. SQLite with an index."
+    )
+    written.ask("duckdb then")
+    written.edit("pyproject.toml", 'dependencies = ["click"]', 'dependencies = ["click", "duckdb>=1.4"]')
+    written.say("Four processes collide on its lock. Each could write a part of its own.")
+    written.ask("own part per process and merge. simple")
+    written.edit("src/merge.py", "pass", "def merge(parts, into): ...")
+    written.say("Done.")
+    assert "A DuckDB file that R opens directly" in told(vault, written, tmp_path)[0]
+    written.ask("hm wait, Selma has only arrow there, no duckdb package")
+    written.say("Then a Parquet export beside the DuckDB file would serve her.")
+    written.ask("no two formats. drop the database thing, parquet per day like your first one. sorry")
+    written.edit("pyproject.toml", 'dependencies = ["click", "duckdb>=1.4"]', 'dependencies = ["click"]')
+    written.run("git rm -q src/merge.py && pip uninstall -y duckdb")
+    written.say("Parquet it is.")
+    decided, insights = told(vault, written, tmp_path)
+    assert "takes back" in decided
+    for gone in ('→ "duckdb then"', '→ "own part per process'):
+        assert gone not in decided
+    assert 'It takes back: "duckdb then"' in insights
+
+
+@pytest.mark.parametrize(
+    ("said", "asked", "kept"),
+    [
+        ("Zenodo gives a DOI at once; the institute's archive has curation.",
+         "zenodo. embargo until the paper is out", 'a DOI at once; the institute\'s archive has curation. → "zenodo. embargo'),
+        ("The file is written. The embargo needs a date.", "2027-03-31", '→ "2027-03-31"'),
+        ("Linear, with a shared axis per row.", "per row is bad, readers compare plots. one axis for all",
+         '→ "per row is bad, readers compare plots. one axis for all"'),
+        ("Committed.", "good. commit that. for the channels: mono = left channel, not the mean", "mono = left channel"),
+        ("Red kite 0.55.", "leave those, we must not change thresholds before the report is out", "thresholds before the report"),
+    ],
+)  # fmt: skip
+def test_short_answers_are_decisions(vault: Vault, tmp_path: Path, said: str, asked: str, kept: str) -> None:
+    written = day()
+    written.ask("upload the results to zenodo or to the institute's own archive?")
+    written.say(said)
+    written.ask(asked)
+    written.edit("src/upload.py")
+    written.say("As you say, it is done that way now.")
+    assert kept in told(vault, written, tmp_path)[0]
+
+
+def test_what_is_put_off_says_of_what_and_is_no_question(vault: Vault, tmp_path: Path) -> None:
+    written = day()
+    written.say("Rerunning three years takes 40 hours.")
+    written.ask("rerun the old ones then, but not now")
+    written.say("Noted.")
+    written.ask("whats the weather going to be like tomorrow lol")
+    written.say("I can't see the weather from here.")
+    written.edit("src/reader.py")
+    vault.ingest(written.write(tmp_path / "logs"), kind="sessions")
+    (handoff,) = vault.list({"type": "agent_handoff"})
+    left = handoff.text.partition("## Left open\n")[2].partition("\n\n## ")[0]
+    assert 'Rerunning three years takes 40 hours. → "rerun the old ones then, but not now"' in left
+    assert "weather" not in left
+
+
 @pytest.mark.parametrize(
     ("sentence", "following", "left"),
     [
@@ -191,6 +253,10 @@ def test_what_is_left_after_a_second_thought(sentence: str, following: str, left
         ("revert that please", True),
         ("put it beside the rows, and forget the other thing", True),
         ("then that whole runtime is overkill", True),
+        ("no two formats. drop the database thing, a file a day as before", True),
+        ("dann nein. eine datei pro monat", True),
+        ("then no. one file a month", True),
+        ("the import, e.g. drop and reindex, passes", False),
         ("now back to the tests", False),
         ("can we do without it?", False),
         ("the tests pass without the network", False),
@@ -213,6 +279,11 @@ def test_a_summary_gives_its_points_but_for_what_the_handoff_says_itself(vault: 
     (handoff,) = vault.list({"type": "agent_handoff"})
     points = handoff.text.partition("in the agent's words\n")[2].partition("\n\n## ")[0]
     assert points == "- the lock of March: bookings were read twice, mended by an index"
+
+
+def test_a_summary_in_prose_gives_its_sentences() -> None:
+    summary = "This session is being continued from a previous conversation.\nWe resample each file once. Thresholds must not change."
+    assert [*cues.summary_points(summary)] == ["We resample each file once.", "Thresholds must not change."]
 
 
 @pytest.mark.parametrize(
