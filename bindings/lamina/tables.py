@@ -54,7 +54,7 @@ def _columns_of(kind: type) -> list[tuple[str, str, pa.DataType]]:
     hints = typing.get_type_hints(kind)
     names = [name for name in kind.__annotations__ if not name.startswith("_")]
     if issubclass(kind, msgspec.Struct):
-        names = list(kind.__struct_fields__)
+        names = [name.removeprefix("_") for name in kind.__struct_fields__]  # a hit's terms are made when they are read
         names.sort(key=lambda name: name not in ("id", "score"))
     found = []
     for name in names:

@@ -6,8 +6,10 @@ is the same instant as a `datetime` in UTC. ``to_dict`` returns JSON values, wit
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import Literal, TypeAlias, TypedDict, cast
+from functools import partial
+from typing import Any, Literal, TypeAlias, TypedDict, cast
 
 from msgspec import Struct, structs
 
@@ -363,8 +365,23 @@ class Hit(Chunk, frozen=True, kw_only=True):
     """Higher is better; comparable within one recall."""
     via: str | None = None
     """What brought it in; None for a direct match."""
-    terms: Terms = cast("Terms", {})
-    """Every term of the score by name; `lamina_engine.recall.explain.recompute` returns the score from them."""
+    _terms: Callable[[], Terms] = cast("Callable[[], Terms]", dict)
+
+    @property
+    def terms(self) -> Terms:
+        """Terms of the score by name, made when they are first looked at.
+
+        `lamina_engine.recall.explain.recompute` returns the score from them.
+        """
+        return self._terms()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Hit):
+            return NotImplemented
+        return self.terms == other.terms and structs.astuple(self)[:-1] == structs.astuple(other)[:-1]
+
+    def __reduce__(self) -> tuple[Callable[..., Hit], tuple[dict[str, object]]]:
+        return _make_hit, (structs.asdict(self) | {"_terms": partial(_return, self.terms)},)
 
     def to_dict(self) -> dict[str, JSONValue]:
         """Return the fields that ``lamina recall --json`` prints."""
@@ -394,6 +411,14 @@ class Hit(Chunk, frozen=True, kw_only=True):
 
     def __repr__(self) -> str:
         return f"<Hit {self.score:.3f} {self.id} · {self.type}: {_excerpt(self.title or self.text)!r}>"
+
+
+def _make_hit(fields: dict[str, Any]) -> Hit:
+    return Hit(**fields)
+
+
+def _return(terms: Terms) -> Terms:
+    return terms
 
 
 class Snippet(Struct, frozen=True):

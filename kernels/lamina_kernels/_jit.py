@@ -24,7 +24,7 @@ import logging
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, ParamSpec, Protocol, TypeVar, cast, overload
 
@@ -121,13 +121,13 @@ class Kernel(Generic[P, R_co]):
         with _decorating:
             dispatcher = self._dispatcher = self._decorate(folder)
         names = tuple(dispatcher.py_func.__code__.co_varnames)
-        tuples = False
+        tuples = set[int]()
         for example in self._examples:
             args = example()
-            tuples = tuples or any(isinstance(arg, tuple) for arg in args)
+            tuples.update(place for place, arg in enumerate(args) if isinstance(arg, tuple))
             dispatcher.compile(_signature(names, args))
         dispatcher.disable_compile()
-        return _freezing(dispatcher) if tuples else cast("Callable[P, R_co]", dispatcher)
+        return _freezing(dispatcher, sorted(tuples)) if tuples else cast("Callable[P, R_co]", dispatcher)
 
     def _decorate(self, folder: Path | None) -> Dispatcher:
         """Make the dispatcher; Numba reads its cache folder here and never again."""
@@ -269,12 +269,16 @@ def _read_only(kind: Type) -> Type:
     return kind
 
 
-def _freezing(entry: Callable[P, R]) -> Callable[P, R]:
+def _freezing(entry: Callable[P, R], places: Sequence[int]) -> Callable[P, R]:
     """Pass arrays in tuple arguments read-only; Numba does so only outside tuples."""
 
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        if not kwargs and not any(map(_is_writeable, args)):  # as a rule: the blocks of a vault are read-only
-            return entry(*args, **kwargs)
+        if not kwargs:  # as a rule, and the blocks of a vault are read-only
+            for place in places:
+                if _is_writeable(args[place]):
+                    break
+            else:
+                return entry(*args, **kwargs)
         positional = [_frozen(arg) for arg in args]
         keywords = {name: _frozen(arg) for name, arg in kwargs.items()}
         return cast("Callable[..., R]", entry)(*positional, **keywords)

@@ -1,18 +1,23 @@
 from __future__ import annotations
 
+import copy
 import json
+import pickle
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 import pytest
 
 import lamina
 from lamina import Hit, Hits, Results, Vault
 from lamina_engine.clock import format_instant
+from lamina_engine.recall import explain
 from lamina_engine.recall.explain import recompute
+from lamina_engine.recall.score import ages
 
 FIELDS = [
     "id", "score", "text", "source", "path", "line", "end_line", "title", "headings", "type", "collection", "project",
@@ -196,6 +201,45 @@ def test_equal_recalls_give_equal_bytes(vault: Vault, hits: Hits) -> None:
         return {**given.to_dict(), "snapshot": None, "took_ms": None}
 
     assert json.dumps(stable(vault.recall(hits.query, k=3))) == json.dumps(stable(hits))
+
+
+def test_terms_are_made_when_they_are_looked_at(vault: Vault, hits: Hits, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[int] = []
+
+    def count_rows(view: Any, rows: Any, *rest: Any) -> Any:
+        made.append(len(rows))
+        return ages(view, rows, *rest)
+
+    monkeypatch.setattr(explain, "ages", count_rows)
+    found = vault.recall("which PostgreSQL database", k=3)
+    assert [hit.text for hit in found] == [hit.text for hit in hits]
+    assert [hit.via for hit in found] == [hit.via for hit in hits]
+    assert made == []
+    assert [hit.terms for hit in found] == [hit.terms for hit in hits]
+    assert made == [len(found), len(hits)]
+    assert all(hit.terms is hit.terms for hit in found)
+
+
+def test_terms_are_those_of_the_recall_whatever_became_of_the_vault(vault: Vault, hits: Hits) -> None:
+    later = vault.recall("which PostgreSQL database", k=3)
+    expected = [dict(hit.terms) for hit in vault.recall("which PostgreSQL database", k=3)]
+    vault.update("one", text="Which database? PostgreSQL.")
+    vault.add([{"text": f"note {i} of the database"} for i in range(50)])
+    vault.forget(ids=["two"], dry_run=False)
+    assert [hit.terms for hit in later] == expected
+    vault.close()
+    assert [hit.terms for hit in hits] == expected
+
+
+def test_hits_are_compared_copied_and_sent_with_their_terms(vault: Vault, hits: Hits) -> None:
+    again = vault.recall("which PostgreSQL database", k=3)
+    assert again == hits
+    assert again[0] != hits[1]
+    assert again[0] != msgspec.structs.replace(hits[0], _terms=dict)
+    for same in (pickle.loads(pickle.dumps(hits[0])), copy.deepcopy(hits[0]), copy.copy(hits[0])):
+        assert (same, same.terms, type(same)) == (hits[0], hits[0].terms, Hit)
+    other = msgspec.structs.replace(hits[0], score=0.0)
+    assert (other.score, other.terms) == (0.0, hits[0].terms)
 
 
 def test_a_hit_needs_no_vault() -> None:

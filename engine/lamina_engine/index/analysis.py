@@ -355,6 +355,7 @@ class Analyzer:
         """Rows analysed so far."""
         self._table: WordTable | None = None
         self._asked: dict[str, list[Term]] = {}
+        self._foreign: dict[tuple[str, tuple[str, ...]], tuple[tuple[str, str], ...]] = {}
 
     def tokens(self, text: str) -> list[Term]:
         """Return the terms of a text, in order, as indexed.
@@ -385,7 +386,7 @@ class Analyzer:
             found = self._others[language] = Analyzer(language)
         return found
 
-    def query(self, text: str, among: Sequence[str] = ()) -> list[QueryTerm]:
+    def query(self, text: str, among: tuple[str, ...] = ()) -> list[QueryTerm]:
         """Return the distinct terms of a query, in order of first appearance.
 
         A term counts as often as it is asked. The parts of one identifier share a weight of one, so that an
@@ -394,7 +395,7 @@ class Analyzer:
         Parameters
         ----------
         text : str
-        among : sequence of str
+        among : tuple of str
             Languages other than English to stem it in too.
         """
         stop_words = STOP_WORDS
@@ -427,21 +428,34 @@ class Analyzer:
         return text
 
     def _other_stems(
-        self, text: str, surfaces: dict[str, dict[str, None]], among: Sequence[str]
+        self, text: str, surfaces: dict[str, dict[str, None]], among: tuple[str, ...]
     ) -> dict[str, tuple[str, ...]]:
         """Return the stems of a query's words in other languages, by the English one."""
         of_surface: dict[str, dict[str, None]] = {}
-        for language in among:
-            analyzer = self.of(language)
-            for piece in text.split():
-                surface = ""
-                for term in analyzer._query_terms(piece):
-                    surface = surface if term.kind == "variant" else term.surface
-                    of_surface.setdefault(surface, {})[term.stem] = None
+        for piece in text.split() if among else ():
+            for surface, stem in self._foreign_stems(piece, among):
+                of_surface.setdefault(surface, {})[stem] = None
         found: dict[str, tuple[str, ...]] = {}
         for stem, forms in surfaces.items() if among else ():
             stems = dict.fromkeys(other for form in forms for other in of_surface.get(form, ()))
             found[stem] = tuple(other for other in stems if other != stem)
+        return found
+
+    def _foreign_stems(self, piece: str, among: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+        """Return the words of a piece, each with a stem in another language; remembered."""
+        found = self._foreign.get((piece, among))
+        if found is None:
+            pairs: dict[tuple[str, str], None] = {}
+            for language in among:
+                surface = ""
+                for term in self.of(language)._query_terms(piece):
+                    surface = surface if term.kind == "variant" else term.surface
+                    pairs[surface, term.stem] = None
+            found = tuple(pairs)
+            if len(self._foreign) >= _ASKED_LIMIT:
+                self._foreign.clear()
+            if len(piece) <= _MEMO_PIECE_CHARS:
+                self._foreign[piece, among] = found
         return found
 
     def pieces(self) -> Pieces:

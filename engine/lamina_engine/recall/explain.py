@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from lamina_engine.chunks.reading import fields_at
-from lamina_engine.clock import format_instant
+from lamina_engine.clock import MISSING_US, format_instant
+from lamina_engine.index.row_columns import NO_VALUE
 from lamina_engine.index.view import View
 from lamina_engine.recall.candidates import Candidates
 from lamina_engine.recall.dialogue import turn_terms
@@ -23,105 +25,144 @@ if TYPE_CHECKING:
     from lamina_engine.recall.spelling import Corrections
 
 
-def explain(
-    view: View,
-    request: Request,
-    c: Candidates,
-    kept: list[int],
-    words: Words,
-    folded: dict[int, list[str]],
-    share: float,
-    linked: Mapping[int, LinkedHit],
-    composite: Mapping[int, dict[str, Any]],
-    facts: FactLane,
-    by_time: bool,
-    corrections: Corrections,
-) -> list[Hit]:
-    """Return the kept candidates with every term of their scores."""
-    profile = request.profile
-    rows = c.rows[kept]
-    shown = fields_at(view, rows)
-    aged = ages(view, rows, profile.decay, request.aged_us)
-    scaled = aged if c.scale is None else ages(view, rows, profile.decay, request.aged_us, c.scale)
-    parts = words.contributions(rows) if kept else []
-    numbers = (c.bm25, c.coverage, c.cosine, c.own, c.received, c.semantic, c.factor, c.score)
-    columns = zip(
-        kept,
-        turn_terms(view, profile, rows, request.named),
-        shown,
-        parts,
-        zip(*(column[kept].tolist() for column in numbers), strict=True),
-        zip(c.lexical_rank[kept].tolist(), c.vector_rank[kept].tolist(), strict=True),
-        scaled.recency.tolist(),
-        aged.age_s.tolist(),
-        aged.half_life_s.tolist(),
-        scaled.age_s.tolist(),
-        aged.dated.tolist(),
-        boost_terms(view, request, rows) or (None for _ in kept),
-        strict=True,
-    )
-    found = []
-    for position, turn, chunk, words_, values, ranks, recency, age_s, half_life_s, scaled_s, dated, boost in columns:
-        lexical_rank, vector_rank = ranks
-        bm25, coverage, cosine, own, received, semantic, factor, score = values
-        record: dict[str, Any] = {
-            "fusion": profile.fusion,
-            "vector_share": share,
-            "rank_constant": profile.rank_constant,
-            "bm25": bm25,
-            "coverage": coverage,
-            "words": words_,
-            "cosine": cosine if share else None,
-            "lexical_rank": lexical_rank or None,
-            "vector_rank": vector_rank or None,
-            "own": own,
-            "received": received,
-            "semantic": semantic,
-            "semantic_weight": profile.decay.semantic_weight,
-            "recency": recency,
-            "age_days": age_s / 86_400.0,
-            "half_life_days": half_life_s / 86_400.0,
-            "date_missing": not dated,
-            "factor": factor,
-            "folded": folded.get(position, []),
-        }
-        if c.scale is not None:
-            record["age"] = {
-                "best": c.scale.best, "least_match": profile.decay.least_match, "to": format_instant(c.scale.to_us),
-                "days": scaled_s / 86_400.0, "speed": profile.decay.speed,
-            }  # fmt: skip
-        if chunk["role"] is not None:
-            record["role"] = chunk["role"]
-        if turn is not None and not by_time:
-            record["turn"] = turn
-        if request.scopes:
-            record["scope"] = scope_term(request.scopes, int(c.rows[position]))
-        if corrections:
-            record["corrected"] = {word: list(nearest) for word, nearest in corrections.items()}
-        if boost is not None:
-            record["boosts"] = boost
-        if request.window is not None:
-            record["time"] = time_term(request.window, chunk["created_at_us"])
-        if position in composite:
-            record["composite"] = composite[position]
-        via = None if lexical_rank or vector_rank else "following"
-        if by_time:
-            record["by_time"], via = True, "time" if request.window is not None else None
-        if any(facts):
-            record |= {"facts_share": profile.facts.share, "fact": 0.0}
-        fact = facts.chunks.get(int(c.rows[position]))
-        if fact is not None:
-            record |= fact.terms
-            via = fact.via if via else None
-        link = linked.get(position)
+class Explained:
+    """Hits of some candidates, whose terms are made when one of them is looked at.
+
+    Their texts cost a recall little, their terms as much as a lane; most hits are read by somebody who asks for neither.
+    """
+
+    def __init__(
+        self,
+        view: View,
+        request: Request,
+        candidates: Candidates,
+        kept: list[int],
+        words: Words,
+        folded: dict[int, list[str]],
+        share: float,
+        linked: Mapping[int, LinkedHit],
+        composite: Mapping[int, dict[str, Any]],
+        facts: FactLane,
+        by_time: bool,
+        corrections: Corrections,
+    ) -> None:
+        self._view, self._request, self._candidates, self._kept = view, request, candidates, kept
+        self._words, self._folded, self._share, self._linked = words, folded, share, linked
+        self._composite, self._facts, self._by_time, self._corrections = composite, facts, by_time, corrections
+
+    def hits(self) -> list[Hit]:
+        """Return the kept candidates, in their order."""
+        c, kept = self._candidates, self._kept
+        columns = zip(
+            kept, c.rows[kept].tolist(), fields_at(self._view, c.rows[kept]), c.score[kept].tolist(),
+            c.lexical_rank[kept].tolist(), c.vector_rank[kept].tolist(), strict=True,
+        )  # fmt: skip
+        return [
+            Hit(**chunk, score=score, via=self._via(at, row, lexical or vector), _terms=partial(self._terms, place))
+            for place, (at, row, chunk, score, lexical, vector) in enumerate(columns)
+        ]
+
+    def _via(self, position: int, row: int, rank: int) -> str | None:
+        """Return what brought a candidate in; None for a direct match."""
+        link = self._linked.get(position)
         if link is not None:
-            via = link.via
-            record |= {"linked": link.semantic, "path": list(link.path), "contradicts": link.contradicts}
-        ceilings = [each for each in (c.ceiling, link.ceiling if link is not None else None) if each is not None]
-        if ceilings:
-            record["ceiling"] = min(ceilings)
-        found.append(Hit(**chunk, score=score, via=via, terms=cast("Terms", record)))
-    return found
+            return link.via
+        fact = self._facts.chunks.get(row)
+        if self._by_time:
+            via = "time" if self._request.window is not None else None
+        else:
+            via = None if rank else "following"
+        return fact.via if via and fact is not None else via
+
+    def _terms(self, place: int) -> Terms:
+        return self._all[place]
+
+    @cached_property
+    def _all(self) -> list[Terms]:
+        """Every term of the scores."""
+        view, request, c, kept = self._view, self._request, self._candidates, self._kept
+        profile, rows, share = request.profile, c.rows[kept], self._share
+        aged = ages(view, rows, profile.decay, request.aged_us)
+        scaled = aged if c.scale is None else ages(view, rows, profile.decay, request.aged_us, c.scale)
+        numbers = (c.bm25, c.coverage, c.cosine, c.own, c.received, c.semantic, c.factor)
+        columns = zip(
+            kept,
+            rows.tolist(),
+            turn_terms(view, profile, rows, request.named),
+            self._words.contributions(rows) if kept else [],
+            zip(*(column[kept].tolist() for column in numbers), strict=True),
+            zip(c.lexical_rank[kept].tolist(), c.vector_rank[kept].tolist(), strict=True),
+            scaled.recency.tolist(),
+            aged.age_s.tolist(),
+            aged.half_life_s.tolist(),
+            scaled.age_s.tolist(),
+            aged.dated.tolist(),
+            boost_terms(view, request, rows) or (None for _ in kept),
+            view.categories.gather(view.snapshot, "role", rows).tolist(),
+            view.created_us[rows].tolist(),
+            strict=True,
+        )
+        found = []
+        for (
+            position, row, turn, words, values, ranks, recency, age_s, half_life_s, scaled_s, dated, boost, role, created
+        ) in columns:  # fmt: skip
+            lexical_rank, vector_rank = ranks
+            bm25, coverage, cosine, own, received, semantic, factor = values
+            record: dict[str, Any] = {
+                "fusion": profile.fusion,
+                "vector_share": share,
+                "rank_constant": profile.rank_constant,
+                "bm25": bm25,
+                "coverage": coverage,
+                "words": words,
+                "cosine": cosine if share else None,
+                "lexical_rank": lexical_rank or None,
+                "vector_rank": vector_rank or None,
+                "own": own,
+                "received": received,
+                "semantic": semantic,
+                "semantic_weight": profile.decay.semantic_weight,
+                "recency": recency,
+                "age_days": age_s / 86_400.0,
+                "half_life_days": half_life_s / 86_400.0,
+                "date_missing": not dated,
+                "factor": factor,
+                "folded": self._folded.get(position, []),
+            }
+            if c.scale is not None:
+                record["age"] = {
+                    "best": c.scale.best, "least_match": profile.decay.least_match, "to": format_instant(c.scale.to_us),
+                    "days": scaled_s / 86_400.0, "speed": profile.decay.speed,
+                }  # fmt: skip
+            if role != NO_VALUE:
+                record["role"] = view.categories.value("role", role)
+            if turn is not None and not self._by_time:
+                record["turn"] = turn
+            if request.scopes:
+                record["scope"] = scope_term(request.scopes, row)
+            if self._corrections:
+                record["corrected"] = {word: list(nearest) for word, nearest in self._corrections.items()}
+            if boost is not None:
+                record["boosts"] = boost
+            if request.window is not None:
+                record["time"] = time_term(request.window, None if created == MISSING_US else created)
+            if position in self._composite:
+                record["composite"] = self._composite[position]
+            if self._by_time:
+                record["by_time"] = True
+            if any(self._facts):
+                record |= {"facts_share": profile.facts.share, "fact": 0.0}
+            fact = self._facts.chunks.get(row)
+            if fact is not None:
+                record |= fact.terms
+            link = self._linked.get(position)
+            if link is not None:
+                record |= {"linked": link.semantic, "path": list(link.path), "contradicts": link.contradicts}
+            ceilings = [each for each in (c.ceiling, link.ceiling if link is not None else None) if each is not None]
+            if ceilings:
+                record["ceiling"] = min(ceilings)
+            found.append(cast("Terms", record))
+        return found
 
 
 def recompute(terms: Mapping[str, Any]) -> float:

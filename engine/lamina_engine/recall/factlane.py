@@ -145,7 +145,7 @@ def _fact_hit(fact: Fact, found: FactHit, profile: Profile) -> Hit:
         **_NO_TERMS, "fusion": profile.fusion, "vector_share": 0.0, "rank_constant": profile.rank_constant,
         "semantic": min(found.part, 1.0), "semantic_weight": profile.decay.semantic_weight, **found.terms,
     })  # fmt: skip
-    return Hit(**_fact_fields(fact), score=recompute(terms), via=found.via, terms=terms)
+    return Hit(**_fact_fields(fact), score=recompute(terms), via=found.via, _terms=lambda: terms)
 
 
 def _fact_fields(fact: Fact) -> dict[str, Any]:

@@ -30,7 +30,7 @@ from lamina_engine.recall.candidates import (
 )
 from lamina_engine.recall.dialogue import count_names, named_agents
 from lamina_engine.recall.diversity import arrange, count_parents, fold, limit_sources, vary
-from lamina_engine.recall.explain import explain
+from lamina_engine.recall.explain import Explained
 from lamina_engine.recall.factlane import FULL, NOTHING, FactLane, add_facts, fact_lane
 from lamina_engine.recall.filters import evaluate, live_mask, parse_filter, select_rows
 from lamina_engine.recall.lanes import EMPTY, Bonus, Lane, PreferredRows, Selection, Words, cosines, vector_lane
@@ -127,10 +127,10 @@ class Ranking(Struct, frozen=True):
 
     def explain(self, view: View, request: Request, positions: list[int]) -> list[Hit]:
         """Return candidates as hits with every term of their scores, whether or not they are kept."""
-        return explain(
+        return Explained(
             view, request, self.candidates, positions, self.words, self.folded, self.share, self.linked, self.composite,
             self.facts, self.by_time, self.corrections,
-        )  # fmt: skip
+        ).hits()  # fmt: skip
 
     def place(self, view: View, request: Request, rows: I64) -> Ranking:
         """Return this page with more rows scored, as if its lanes had found them; without links."""

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from lamina_engine.store.snapshot import Snapshot
 
 SECONDS_PER_DAY: Final = 86_400.0
-_MANY_ROWS: Final = 4_096
 _NO_HALF_LIVES: Final = np.empty(0)
 _SHOWN_INVALIDATED: Final = 0.5
 """Factor of an invalidated chunk that only a filter on status selects."""
@@ -239,18 +238,12 @@ def half_lives_of(view: DatedView, rows: I64, decay: Decay, now_us: int) -> F64:
     """
     types = view.categories.gather(view.snapshot, "type", rows)
     collections = view.categories.gather(view.snapshot, "collection", rows)
-    value = view.categories.value
-    if len(rows) > _MANY_ROWS:  # one look-up a pair, without a Python number for each row
-        pairs, places = np.unique(np.stack([types, collections]), axis=1, return_inverse=True)
-        known = [half_life_days(decay, value("type", t), value("collection", c)) for t, c in pairs.T.tolist()]
-        days = np.array(known, np.float64)[places.ravel()]
-    else:
-        table: dict[tuple[int, int], float] = {}
-        days = np.empty(len(rows))
-        for i, pair in enumerate(zip(types.tolist(), collections.tolist(), strict=True)):
-            if pair not in table:
-                table[pair] = half_life_days(decay, value("type", pair[0]), value("collection", pair[1]))
-            days[i] = table[pair]
+    by_type = [decay.type_half_life_days.get(name, math.nan) for name in view.categories.values("type")]
+    by_collection = [
+        decay.collection_half_life_days.get(name, decay.half_life_days) for name in view.categories.values("collection")
+    ]
+    days = np.array([*by_type, math.nan])[types]  # code -1, none, is the last
+    days = np.where(np.isnan(days), np.array([*by_collection, decay.half_life_days])[collections], days)
     rule = decay.reinforcement
     if rule.most <= 1.0 or not view.accesses:
         return days

@@ -80,7 +80,7 @@ def find_corrections(
 
 
 def corrected_terms(
-    terms: Sequence[QueryTerm], corrections: Corrections, analyzer: Analyzer, among: Sequence[str] = ()
+    terms: Sequence[QueryTerm], corrections: Corrections, analyzer: Analyzer, among: tuple[str, ...] = ()
 ) -> list[QueryTerm]:
     """Return a query's terms with corrections in place of misspelt words, at lower weight."""
     out: list[QueryTerm] = []

@@ -37,13 +37,13 @@ class FakeCategories:
         self.names: dict[str, list[str | None]] = {"type": types, "collection": collections}
 
     def gather(self, _: Any, field: str, rows: Any) -> Any:
-        distinct = sorted({name for name in self.names[field] if name is not None})
+        distinct = self.values(field)
         return np.array(
             [-1 if self.names[field][r] is None else distinct.index(str(self.names[field][r])) for r in rows], np.int32
         )
 
-    def value(self, field: str, code: int) -> str | None:
-        return None if code == -1 else sorted({name for name in self.names[field] if name is not None})[code]
+    def values(self, field: str) -> list[str]:
+        return sorted({name for name in self.names[field] if name is not None})
 
 
 @dataclass
