@@ -437,7 +437,12 @@ def reindex(
     Exit code 4: the gate was not passed, and the old generation stays in use.
     """
     chosen = embedder if embedder in _NARROW else embedder_choice(embedder) if embedder else None
-    with call.open() as vault, _listener(events, show=not no_progress) as progress:
+    # Ray prints what befalls its cluster on standard output, where the document is to stand alone
+    with (
+        call.open() as vault,
+        _listener(events, show=not no_progress) as progress,
+        contextlib.redirect_stdout(sys.stderr),
+    ):
         report = vault.reindex(chosen, not restart, progress=progress, ray_resources=_resources(resources), **options)
     document = report.to_dict()
     call.answer(document, lambda: _reindex_lines(document))
