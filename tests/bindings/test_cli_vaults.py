@@ -155,6 +155,22 @@ def test_one_document_and_events(embedded: Path, tmp_path: Path, capsys: pytest.
     assert "d=64" in space(embedded)
 
 
+def test_what_a_library_prints_meanwhile_does_not_stand_before_the_document(
+    embedded: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    embed = WordLlamaEmbedder.embed_documents
+
+    def loud(self: WordLlamaEmbedder, texts: list[str]) -> np.ndarray:
+        print("(raylet) a node has been marked dead")  # as Ray does
+        return embed(self, texts)
+
+    monkeypatch.setattr(WordLlamaEmbedder, "embed_documents", loud)
+    assert main(["reindex", "--embedder", "wordllama-64", "--accept", "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out)["embedded"] == 60
+    assert "marked dead" in err
+
+
 def test_events_on_stderr_and_text_on_stdout(embedded: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["reindex", "--engine", "lexical", "--events", "-"]) == 0
     out, err = capsys.readouterr()
