@@ -380,7 +380,7 @@ class Hit(Chunk, frozen=True, kw_only=True):
             return NotImplemented
         return self.terms == other.terms and structs.astuple(self)[:-1] == structs.astuple(other)[:-1]
 
-    def __reduce__(self) -> tuple[Callable[..., Hit], tuple[dict[str, object]]]:
+    def __reduce__(self) -> tuple[Callable[[dict[str, Any]], Hit], tuple[dict[str, Any]]]:
         return _make_hit, (structs.asdict(self) | {"_terms": partial(_return, self.terms)},)
 
     def to_dict(self) -> dict[str, JSONValue]:
