@@ -43,7 +43,7 @@ def record_trust(root: Path) -> Path:
     from lamina_engine.store import manifest as manifests
 
     place = root.resolve()
-    note = _note(manifests.load(root, manifests.read_current(root)).vault)
+    note = _note(manifests.load_newest(root)[1].vault)
     paths = [*_recorded(note), str(place)]
     os.makedirs(os.path.dirname(note), mode=0o700, exist_ok=True)
     aside = f"{note}.{os.getpid()}.tmp"
@@ -90,13 +90,20 @@ def _is_recorded(root: str) -> bool:
 
 def _name(root: str) -> str | None:
     """Return the random name of a vault, read from its newest manifest without the engine."""
-    try:
-        manifest = os.path.basename(read_file(os.path.join(root, "CURRENT"), 200).decode("ascii").strip())
-        found = json.loads(read_file(os.path.join(root, "manifests", manifest), _LONGEST_MANIFEST))
-    except (OSError, ValueError, RecursionError):
-        return None
-    name = found.get("vault") if isinstance(found, dict) else None
-    return name if isinstance(name, str) else None
+    manifest = before = ""
+    while True:
+        try:
+            manifest = os.path.basename(read_file(os.path.join(root, "CURRENT"), 200).decode("ascii").strip())
+            found = json.loads(read_file(os.path.join(root, "manifests", manifest), _LONGEST_MANIFEST))
+        except FileNotFoundError:
+            if manifest == before:
+                return None
+            before = manifest  # writers may have replaced it since CURRENT was read: a vault is none the less its own
+            continue
+        except (OSError, ValueError, RecursionError):
+            return None
+        name = found.get("vault") if isinstance(found, dict) else None
+        return name if isinstance(name, str) else None
 
 
 def _note(vault: str) -> str:

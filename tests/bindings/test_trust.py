@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 
 import lamina
+import lamina.trust
 from lamina.cli import main
 from lamina.trust import is_trusted, record_trust
+from lamina_engine.real_files import read_file
 
 
 def git(folder: Path, *arguments: str) -> None:
@@ -101,6 +103,31 @@ def test_where_git_cannot_be_asked_nothing_is_trusted(clone: Path, monkeypatch: 
     assert not is_trusted(clone / "untracked")
     record_trust(clone / "untracked")
     assert is_trusted(clone / "untracked")
+
+
+def test_writers_that_move_on_meanwhile_take_no_trust_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    (tmp_path / "shop" / ".git").mkdir(parents=True)  # git cannot read it: what `lamina init` noted is all there is
+    root = tmp_path / "shop" / ".lamina"
+    assert main(["init", "--vault", str(root), "--embedder", "none"]) == 0
+    moved: list[str | Path] = []
+
+    def read_slowly(path: str | Path, most: int) -> bytes:
+        content = read_file(path, most)
+        if Path(path).name == "CURRENT" and len(moved) < 3:
+            moved.append(path)
+            with lamina.open(root, embedder="none") as vault:
+                vault.add("as old a version as this has no manifest any more")
+                vault.reindex()
+            stale = root / "manifests" / content.decode().strip()
+            stale.unlink(missing_ok=True)
+        return content
+
+    monkeypatch.setattr(lamina.trust, "read_file", read_slowly)
+    assert is_trusted(root)
+    assert len(moved) == 3
+    (root / "manifests" / (root / "CURRENT").read_text().strip()).unlink()
+    assert not is_trusted(root)  # it is missing, and nobody is writing
 
 
 @pytest.mark.skipif(not hasattr(os, "getuid") or os.getuid() != 0, reason="needs to give files away")

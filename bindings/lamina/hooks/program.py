@@ -33,7 +33,7 @@ def main(words: list[str]) -> int:
     reply = _Reply(agent, event)
     _start_timer(deadline_s, reply)
     try:
-        _answer(event, agent, options.get("vault", ""), deadline_s, reply)
+        _say(_answer(event, agent, options.get("vault", ""), deadline_s, reply))
     except BaseException as error:  # whatever it is: a memory never breaks its user's work
         _show(error)
     reply.send({})
@@ -72,6 +72,12 @@ def _encode(document: object) -> bytes:
 def _is_debugged() -> bool:
     """Return True where the user wants to see what goes wrong, on stderr."""
     return os.environ.get("LAMINA_HOOKS") == "debug"
+
+
+def _say(reason: str) -> None:
+    if _is_debugged() and reason:
+        with contextlib.suppress(OSError):
+            os.write(2, f"lamina hook: {reason}; nothing is told\n".encode("utf-8", "replace"))
 
 
 def _show(error: BaseException) -> None:
@@ -113,9 +119,7 @@ def _age_s() -> float:
 
 def _start_timer(seconds: float, reply: _Reply) -> None:
     def strike(*_: object) -> None:
-        if _is_debugged():
-            with contextlib.suppress(OSError):
-                os.write(2, b"lamina hook: the deadline came first; nothing is told\n")
+        _say("the deadline came first")
         reply.send({})
 
     if hasattr(os, "fork"):
@@ -131,27 +135,34 @@ def _start_timer(seconds: float, reply: _Reply) -> None:
     timer.start()
 
 
-def _answer(event: str, agent: str, vault: str, deadline_s: float, reply: _Reply) -> None:
+def _answer(event: str, agent: str, vault: str, deadline_s: float, reply: _Reply) -> str:
+    """Do what an event asks for and send what there is to tell; else return the reason, empty for a capture."""
     from lamina.hooks import gate
 
     content = _read_input()
-    if event not in events.DEADLINES_MS or gate.is_off():
-        return
+    if event not in events.DEADLINES_MS:
+        return "this event is not known"
+    if gate.is_off():
+        return f"{gate.SWITCH} is off"
     from lamina.hooks.payload import Payload
 
     payload = Payload(content)
-    if not payload.is_whole or (event == events.PROMPT and _asks_nothing(payload.prompt, payload.source)):
-        return
+    if not payload.is_whole:
+        return "the input is not one whole JSON object"
+    if event == events.PROMPT and _asks_nothing(payload.prompt, payload.source):
+        return "the prompt asks nothing of a memory"
     from lamina.location import find_vault
 
     folder = payload.folder if os.path.isdir(payload.folder) else os.getcwd()
     root = vault or find_vault(folder)
-    if not root or not os.path.exists(os.path.join(root, "CURRENT")) or gate.is_ignored(folder):
-        return
+    if not root or not os.path.exists(os.path.join(root, "CURRENT")):
+        return f"no vault for {folder}" if not root else f"{root} is no vault"
+    if gate.is_ignored(folder):
+        return f"a {gate.IGNORE} leaves {folder} out"
     from lamina.trust import is_trusted
 
     if not is_trusted(root):
-        return
+        return f"{root} is not trusted, see `lamina trust`"
     from lamina.hooks.queue import Queue
 
     queue = Queue(os.path.abspath(root))
@@ -163,9 +174,9 @@ def _answer(event: str, agent: str, vault: str, deadline_s: float, reply: _Reply
             transcript = _in_child(
                 lambda: write_transcript(queue, payload.session, payload.parent, folder, payload.messages),
                 deadline_s, reply,
-            )  # fmt: skip
+            ) or ""  # fmt: skip
         _ask_for_capture(event, agent, payload.session, transcript, queue, root)
-        return
+        return ""
     if event == events.SESSION_START:
         if not queue.transcript_of(payload.session):
             queue.note(payload.session, payload.transcript, agent)
@@ -175,15 +186,14 @@ def _answer(event: str, agent: str, vault: str, deadline_s: float, reply: _Reply
         if queue.waits() or queue.waits_for_model():
             _work_on(root)
         if payload.is_subagent:
-            return
-    if event == events.PROMPT:
-        if gate.is_private(payload.prompt):
-            queue.keep_private(payload.session)
-            return
-        if not events.takes_context(agent, event) or queue.repeats(payload.session, payload.prompt):
-            return
+            return "a helper of the agent gets no start"
+    if event == events.PROMPT and gate.is_private(payload.prompt):
+        queue.keep_private(payload.session)
+        return "the session is private"
     if not events.takes_context(agent, event):
-        return
+        return f"{agent} takes no context at this event"
+    if event == events.PROMPT and queue.repeats(payload.session, payload.prompt):
+        return "the same prompt came a moment ago"
     from lamina.hooks.context import Request, context_of
 
     request = Request(
@@ -191,7 +201,9 @@ def _answer(event: str, agent: str, vault: str, deadline_s: float, reply: _Reply
         payload.file_read, payload.is_subagent,
     )  # fmt: skip
     text = _in_child(lambda: context_of(request), deadline_s, reply)
-    reply.send(events.answer(agent, event, text))
+    if text:
+        reply.send(events.answer(agent, event, text))
+    return "the vault has nothing that fits" if text is not None else "the process that asked the vault died"
 
 
 def _asks_nothing(prompt: str, source: str) -> bool:
@@ -232,8 +244,8 @@ def _read_input() -> bytes:
     return b"".join(parts)
 
 
-def _in_child(build: Callable[[], str], deadline_s: float, reply: _Reply) -> str:
-    """Return what a call gives in a child process; empty if the child dies, whatever of.
+def _in_child(build: Callable[[], str], deadline_s: float, reply: _Reply) -> str | None:
+    """Return what a call gives in a child process; None if the child dies, whatever of.
 
     What libraries print goes nowhere near the agent, and the end of the child costs no clean-up.
     """
@@ -265,4 +277,4 @@ def _in_child(build: Callable[[], str], deadline_s: float, reply: _Reply) -> str
     os.waitpid(reply.child, 0)  # it ends as it closes the pipe, and its time is counted as ours
     reply.child = 0
     found = b"".join(parts)
-    return found[:-1].decode("utf-8", "replace") if found.endswith(b"\0") else ""
+    return found[:-1].decode("utf-8", "replace") if found.endswith(b"\0") else None

@@ -149,7 +149,8 @@ class Queue:
         try:
             return os.open(path, flags, 0o600)
         except FileNotFoundError:
-            os.mkdir(self.folder, 0o700)
+            with contextlib.suppress(FileExistsError):  # another hook may be first
+                os.mkdir(self.folder, 0o700)
             return os.open(path, flags, 0o600)
 
     def _write(self, name: str, content: dict[str, str]) -> None:

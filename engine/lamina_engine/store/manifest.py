@@ -205,6 +205,18 @@ def load(root: Path, name: str) -> Manifest:
     return decode(name, content, str(root), str(path))
 
 
+def load_newest(root: Path) -> tuple[str, Manifest]:
+    """Read the manifest that CURRENT names, and again while writers replace both."""
+    name, before = read_current(root), ""
+    while True:
+        try:
+            return name, load(root, name)
+        except FileNotFoundError:
+            name, before = read_current(root), name
+            if name == before:
+                raise
+
+
 def decode(name: str, content: bytes, root: str, path: str) -> Manifest:
     """Return a manifest from its name and content, once all that it says can be true."""
     if name.removesuffix(".json").partition("-")[2] != _digest(content):

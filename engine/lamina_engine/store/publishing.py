@@ -281,7 +281,7 @@ class PublishedFiles(Files):
     def _local(self) -> Manifest | None:
         """Return the version in the cache folder; None where none can be read."""
         try:
-            return manifests.load(self.root, manifests.read_current(self.root))
+            return manifests.load_newest(self.root)[1]
         except (OSError, VaultCorrupt):
             return None
 

@@ -188,6 +188,19 @@ def test_a_mark_of_privacy_drops_what_was_asked_for(tmp_path: Path) -> None:
     assert (queue.waits(), queue.is_private("s"), queue.is_private("t")) == ([], True, False)
 
 
+def test_two_hooks_may_make_the_queue_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make = os.mkdir
+
+    def lose(path: str, mode: int) -> None:
+        make(path, mode)
+        make(path, mode)
+
+    monkeypatch.setattr(os, "mkdir", lose)
+    queue = Queue(str(tmp_path))
+    queue.ask("s", "/x.jsonl", "codex")
+    assert queue.waits() == [key_of("s")]
+
+
 def test_what_is_taken_stays_until_it_is_done(tmp_path: Path) -> None:
     queue = Queue(str(tmp_path))
     queue.ask("s", "/x.jsonl", "codex")

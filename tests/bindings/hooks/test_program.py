@@ -114,6 +114,46 @@ def test_why_nothing_is_told_is_said_on_request(project: Path, trouble: str, sai
         assert LATE not in got.err
 
 
+@pytest.mark.parametrize(
+    ("event", "fields", "environ", "said"),
+    [
+        ("prompt", {"prompt": "ok thanks"}, {}, "the prompt asks nothing of a memory"),
+        ("prompt", {"prompt": "what is the capital of Mongolia?"}, {}, "the vault has nothing that fits"),
+        ("prompt", {"cwd": "/"}, {"HOME": "/nowhere", "XDG_DATA_HOME": "/nowhere"}, "no vault for /"),
+        ("prompt", {}, {"LAMINA_VAULT": "/nowhere"}, "/nowhere is no vault"),
+        ("prompt", {}, {"XDG_CONFIG_HOME": "/nowhere"}, "is not trusted, see `lamina trust`"),
+        ("session-start", {"agent_id": "a1"}, {}, "a helper of the agent gets no start"),
+        ("elsewhen", {}, {}, "this event is not known"),
+        ("prompt", b"{", {}, "the input is not one whole JSON object"),
+    ],
+)
+def test_every_reason_is_said_on_request(
+    project: Path,
+    event: str,
+    fields: dict[str, str] | bytes,
+    environ: dict[str, str],
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    given = {"session_id": "s", "cwd": str(project), "prompt": PROMPT}
+    payload = fields if isinstance(fields, bytes) else {**given, **fields}
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
+    got = hook(event, payload, PATIENT, LAMINA_HOOKS="debug")
+    assert got.out == b"{}\n"
+    assert got.err.startswith("lamina hook: ")
+    assert got.err.endswith(f"{said}; nothing is told\n")
+    assert hook(event, payload, PATIENT).err == ""
+
+
+def test_the_same_prompt_a_moment_later_and_a_folder_left_out_are_said(project: Path) -> None:
+    payload = {"session_id": "s", "cwd": str(project), "prompt": PROMPT}
+    assert "write locks" in hook("prompt", payload, PATIENT, LAMINA_HOOKS="debug").context
+    assert "the same prompt came a moment ago" in hook("prompt", payload, PATIENT, LAMINA_HOOKS="debug").err
+    (project / ".laminaignore").touch()
+    assert ".laminaignore leaves" in hook("prompt", payload, PATIENT, LAMINA_HOOKS="debug").err
+
+
 def test_an_input_that_never_ends(project: Path) -> None:
     command = [sys.executable, "-m", "lamina", "hook", "prompt", "--deadline=300"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:

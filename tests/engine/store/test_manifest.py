@@ -30,6 +30,19 @@ def published(root: Path, **changes: Any) -> str:
     return manifests.read_current(root)
 
 
+def test_the_newest_is_read_though_writers_replace_it(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stale = published(root)
+    newer = published(root, version=8)
+    (root / manifests.MANIFESTS / stale).unlink()
+    names = iter([stale, newer])
+    with monkeypatch.context() as patch:
+        patch.setattr(manifests, "read_current", lambda _: next(names))
+        assert manifests.load_newest(root) == (newer, msgspec.structs.replace(FULL, version=8))
+    (root / manifests.MANIFESTS / newer).unlink()
+    with pytest.raises(FileNotFoundError):
+        manifests.load_newest(root)
+
+
 def test_round_trip(root: Path) -> None:
     name = published(root)
     got = manifests.load(root, name)
