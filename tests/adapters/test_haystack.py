@@ -20,6 +20,7 @@ from haystack.testing.document_store import DocumentStoreBaseTests
 
 import lamina
 from lamina.adapters.haystack import LaminaDocumentStore, LaminaRetriever
+from tests.adapters.hostile import survives
 
 
 class TestDocumentStore(DocumentStoreBaseTests):  # type: ignore[misc]
@@ -107,3 +108,15 @@ def test_stores_of_one_vault_keep_apart(store: LaminaDocumentStore, tmp_path: Pa
         assert other.search("PostgreSQL") == []
     with pytest.raises(lamina.InvalidArgument, match="LaminaDocumentStore"):
         LaminaRetriever("store")  # type: ignore[arg-type]
+
+
+def test_hostile_documents_cost_nothing_but_themselves(tmp_path: Path) -> None:
+    store = LaminaDocumentStore(tmp_path / "v")
+
+    def act(text: str, name: str, metadata: dict[str, Any]) -> None:
+        store.write_documents([Document(id=name, content=text, meta=metadata)], DuplicatePolicy.OVERWRITE)
+        store.filter_documents({"field": "meta.x", "operator": "==", "value": text})
+        LaminaRetriever(store).run(query=text)
+        store.delete_documents([name])
+
+    survives(tmp_path, act)

@@ -20,6 +20,7 @@ from langchain_core.vectorstores import VectorStore  # noqa: E402
 
 import lamina  # noqa: E402
 from lamina.adapters.langchain import LaminaRetriever, LaminaVectorStore  # noqa: E402
+from tests.adapters.hostile import survives  # noqa: E402
 
 NOTES = ["We moved to PostgreSQL 16.", "The pool of connections ran out.", "Lunch is at noon.", "Deploys wait for Tuesday.",
          "The nightly backup runs at two.", "Invoices are numbered by month."]  # fmt: skip
@@ -160,3 +161,16 @@ def test_a_retriever_passes_on_the_arguments_of_a_recall(vault: lamina.Vault) ->
     assert asyncio.run(retriever.ainvoke("PostgreSQL")) == [document]
     as_store = LaminaVectorStore(vault, collection="notes").as_retriever(search_kwargs={"k": 2})
     assert len(as_store.invoke("PostgreSQL")) == 2
+
+
+def test_hostile_documents_cost_nothing_but_themselves(tmp_path: Path) -> None:
+    store = LaminaVectorStore(tmp_path / "v")
+
+    def act(text: str, name: str, metadata: dict[str, Any]) -> None:
+        store.add_texts([text], [metadata], ids=[name])
+        store.similarity_search(text, 2, filter={"path": text})
+        store.get_by_ids([name])
+        LaminaRetriever(vault=str(tmp_path / "v")).invoke(text)
+        store.delete([name])
+
+    survives(tmp_path, act)

@@ -29,6 +29,7 @@ from langgraph.store.memory import InMemoryStore  # noqa: E402
 import lamina  # noqa: E402
 from lamina import FixedClock  # noqa: E402
 from lamina.adapters.langgraph import LaminaStore  # noqa: E402
+from tests.adapters.hostile import survives  # noqa: E402
 
 LETTERS = "abcdefgh"
 
@@ -315,3 +316,16 @@ def test_ten_thousand_sequences_equal_the_reference(
     tmp_path_factory: pytest.TempPathFactory, sequence: list[list[Any]]
 ) -> None:
     _run(tmp_path_factory.mktemp("store") / "v", sequence)
+
+
+def test_hostile_items_cost_nothing_but_themselves(tmp_path: Path) -> None:
+    store = LaminaStore(tmp_path / "v")
+
+    def act(text: str, name: str, metadata: dict[str, Any]) -> None:
+        store.put(("users", name), name, {"text": text, **metadata})
+        store.get(("users", name), name)
+        store.search(("users",), query=text, filter={"text": text})
+        store.list_namespaces(prefix=(name,))
+        store.delete(("users", name), name)
+
+    survives(tmp_path, act, InvalidNamespaceError)

@@ -18,6 +18,7 @@ from llama_index.core.memory import Memory
 
 import lamina
 from lamina.adapters.llamaindex import LaminaMemoryBlock, LaminaRetriever
+from tests.adapters.hostile import survives
 
 NOTES = [
     "We moved to PostgreSQL 16.",
@@ -95,3 +96,16 @@ def test_a_block_makes_its_vault(tmp_path: Path) -> None:
     assert "lamp" in asyncio.run(block.aget([ChatMessage(role="user", content="lamp?")]))
     with pytest.raises(lamina.InvalidArgument, match="no vault"):
         asyncio.run(LaminaMemoryBlock(vault=None).aget([ChatMessage(role="user", content="lamp?")]))
+
+
+def test_hostile_messages_cost_nothing_but_themselves(tmp_path: Path) -> None:
+    with lamina.open(tmp_path / "v", create=True) as vault:
+        block = LaminaMemoryBlock(vault=vault)
+
+        def act(text: str, name: str, metadata: dict[str, object]) -> None:
+            message = ChatMessage(role="user", content=text, additional_kwargs={"id": name, **metadata})
+            asyncio.run(block.aput([message]))
+            asyncio.run(block.aget([message]))
+            LaminaRetriever(vault).retrieve(text)
+
+        survives(tmp_path, act)

@@ -24,6 +24,7 @@ from hypothesis import strategies as st
 
 import lamina
 from lamina.adapters.openai_agents import LaminaSession
+from tests.adapters.hostile import survives
 
 ITEMS: list[dict[str, Any]] = [
     {"role": "user", "content": "Which database do we use?"},
@@ -133,3 +134,17 @@ def test_what_was_added_survives_a_kill(tmp_path: Path) -> None:
     assert [item["content"] for item in items][: 2 * done + 2] == [  # type: ignore[typeddict-item]
         f"{word} {i}" for i in range(done + 1) for word in ("turn", "reply")
     ]
+
+
+def test_hostile_items_cost_nothing_but_themselves(tmp_path: Path) -> None:
+    def act(text: str, name: str, metadata: dict[str, Any]) -> None:
+        async def use() -> None:
+            session = LaminaSession(name, tmp_path / "v")
+            await session.add_items([{"role": "user", "content": text, **metadata}])
+            await session.get_items(2)
+            await session.pop_item()
+            await session.clear_session()
+
+        asyncio.run(use())
+
+    survives(tmp_path, act)

@@ -149,7 +149,10 @@ class LaminaDocumentStore:
             size = min(_PAGE, _MOST_RANKED - offset)
 
     def _record(self, document: Document) -> dict[str, Any]:
-        kept = document.to_dict(flatten=False)
+        try:
+            kept = document.to_dict(flatten=False)
+        except RecursionError as error:
+            raise InvalidArgument(f"a document is nested too deeply ({error}); nothing was written") from error
         text = document.content if document.content and document.content.strip() else None
         if text is not None:
             del kept["content"]

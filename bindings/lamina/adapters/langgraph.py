@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import msgspec
 
 from lamina import ChunkNotFound, InvalidArgument, MissingExtra, Vault
-from lamina.adapters.storage import chunks_by_id, delete_chunks, open_storage
+from lamina.adapters.storage import chunks_by_id, delete_chunks, open_storage, plain_json
 
 try:
     from langgraph.store.base import (
@@ -243,10 +243,7 @@ class LaminaStore(BaseStore):
     def _parts(self, name: str, op: PutOp, old: Chunk | None) -> list[dict[str, Any]]:
         """Return the records of an item: the first holds its value, each the text of a field."""
         assert op.value is not None
-        try:
-            value = msgspec.json.decode(msgspec.json.encode(dict(op.value)))
-        except (TypeError, ValueError) as error:
-            raise InvalidArgument(f"the value of {op.key!r} is no JSON object: {error}; nothing was written") from error
+        value = plain_json(dict(op.value), f"the value of {op.key!r}")
         texts = [] if op.index is False else self._texts(op)
         now = self._now_us()
         record = {
@@ -316,7 +313,8 @@ def _collection(namespace: Namespace) -> str:
 
 def _item_id(namespace: Namespace, key: str) -> str:
     """Return the id of an item's chunk."""
-    return "lg" + hashlib.sha256(msgspec.json.encode([*namespace, key])).hexdigest()[:30]
+    names = msgspec.json.encode(plain_json([*namespace, key], f"the key {key!r} of {namespace!r}"))
+    return "lg" + hashlib.sha256(names).hexdigest()[:30]
 
 
 def _part_ids(name: str, parts: int) -> list[str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import msgspec
 
 from lamina import InvalidArgument, MissingExtra, Vault
-from lamina.adapters.storage import delete_chunks, open_storage
+from lamina.adapters.storage import delete_chunks, open_storage, plain_json
 
 try:
     from agents.memory import SessionABC, SessionSettings
@@ -103,10 +103,7 @@ class LaminaSession(SessionABC):
         return sorted(self._vault.list(self._where, None), key=lambda chunk: chunk.row)
 
     def _record(self, item: Any) -> dict[str, object]:
-        try:
-            value = msgspec.json.decode(msgspec.json.encode(item))
-        except (TypeError, ValueError) as error:
-            raise InvalidArgument(f"an item is not JSON: {error}; nothing was written") from error
+        value = plain_json(item, "an item")
         if not isinstance(value, dict):
             raise InvalidArgument(f"an item is a {type(value).__name__}; give an object; nothing was written")
         return {

@@ -6,8 +6,10 @@ import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 import lamina
-from lamina import CallableEmbedder, Vault
+from lamina import CallableEmbedder, InvalidArgument, Vault
 
 if TYPE_CHECKING:
     from lamina.options import PathLike
@@ -29,6 +31,14 @@ def name_model(model: object) -> str:
     kind = type(model)
     name = getattr(model, "model", None) or getattr(model, "model_name", None)
     return f"{kind.__module__}.{kind.__qualname__}" + (f":{name}" if isinstance(name, str) else "")
+
+
+def plain_json(value: object, what: str) -> Any:
+    """Return a value as JSON has it, whatever a model or a tool put into it."""
+    try:
+        return msgspec.json.decode(msgspec.json.encode(value))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidArgument(f"{what} is no JSON: {error}; nothing was written") from error
 
 
 def chunks_by_id(vault: Vault, ids: Sequence[str], where: Mapping[str, object]) -> dict[str, lamina.Chunk]:
