@@ -16,6 +16,8 @@ US_PER_S = 1_000_000
 US_PER_DAY = 86_400 * US_PER_S
 MISSING_US = -(2**63)
 """The value of a nullable instant that is not known (Arrow columns use null instead)."""
+_LONGEST_ZONE = 64
+"""Letters of a name, twice those of the longest: each part of one that is not known is looked for as a package."""
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 Instant = str | datetime | date | int | float
@@ -62,10 +64,12 @@ def zone(name: str) -> tzinfo:
     from zoneinfo import ZoneInfo, ZoneInfoNotFoundError  # 2 ms, and most dates say their zone
 
     try:
+        if len(name) > _LONGEST_ZONE:
+            raise ValueError
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
         raise InvalidArgument(
-            f"tz={name!r} is not a known time zone; give an IANA name such as 'Europe/Berlin'"
+            f"tz={name[: 2 * _LONGEST_ZONE]!r} is not a known time zone; give an IANA name such as 'Europe/Berlin'"
         ) from error
 
 

@@ -56,7 +56,7 @@ def test_what_is_no_moment_is_refused_by_name(value: Any) -> None:
         parse_instant(value, what="since")
 
 
-@pytest.mark.parametrize("name", ["Mars/Base", "", "../etc/passwd", 5, None])
+@pytest.mark.parametrize("name", ["Mars/Base", "", "../etc/passwd", "a/" * 9_000, 5, None])
 def test_unknown_zones_are_refused(name: Any) -> None:
     with pytest.raises(InvalidArgument, match=r"^tz(=| is None)"):
         zone(name)

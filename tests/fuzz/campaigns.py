@@ -98,7 +98,8 @@ class ForeignInputs(Campaign):
 
     def run(self, cases: int) -> Iterator[tuple[str, Outcome]]:
         batches = [draw_inputs(self._random, _INPUTS) for _ in range(max(1, cases // _INPUTS))]
-        for batch, outcome in zip(batches, self._outcomes(batches), strict=True):
+        # all of them first: their child writes where the inputs of a find are tried alone
+        for batch, outcome in zip(batches, list(self._outcomes(batches)), strict=True):
             if not outcome.is_find:
                 yield from ((batch[0].target, outcome) for _ in batch)
                 continue

@@ -100,8 +100,9 @@ def _issues(path: Path, problems: list[Problem]) -> Iterator[tuple[str, dict[str
             issue = msgspec.json.decode(line)
             if not isinstance(issue, dict) or not _text(issue.get("id")) or not _text(issue.get("title")):
                 raise ValueError("no object with an id and a title")
-            if type(issue.get("labels") or []) is not list:
-                raise ValueError("labels are no list")
+            for name in ("labels", "dependencies"):
+                if type(issue.get(name) or []) is not list:
+                    raise ValueError(f"{name} are no list")
             for name in ("created_at", "updated_at"):
                 if issue.get(name) is not None:
                     parse_instant(issue[name], what=name)
@@ -178,15 +179,18 @@ def _links(
     """
     for name, issue in issues.items():
         for dependency in issue.get("dependencies") or ():
-            to, kind = dependency.get("depends_on_id"), dependency.get("type")
+            given = dependency if isinstance(dependency, dict) else {}
+            to, kind, made = given.get("depends_on_id"), given.get("type"), given.get("created_at")
             if to == name:
                 continue
-            if to not in issues or not _text(kind):
+            if not _text(to) or to not in issues or not _text(kind):
                 message = f"{name} depends on {to!r} ({kind!r}), which is not in the file; not linked"
                 problems.append(Problem(source, "dependency", message))
                 continue
             relation = registry.imported(ORIGIN, kind)
             first, second = (to, name) if relation.name == "causal" else (name, to)
-            made = dependency.get("created_at")
-            created = parse_instant(made) if _text(made) else None
+            try:
+                created = parse_instant(made) if _text(made) else None
+            except InvalidArgument:
+                created = None
             yield Draft(first, second, relation.name, 1.0, memory.redact(kind), created)

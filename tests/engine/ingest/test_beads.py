@@ -124,13 +124,18 @@ def test_a_later_state_updates_what_changed(tmp_path: Path, memory: Memory) -> N
 def test_broken_lines_are_reported_and_the_rest_is_imported(tmp_path: Path, memory: Memory) -> None:
     path = export(
         tmp_path, "{", "[]", '{"id": "bd-8"}', "", json.dumps(issue("bd-9") | {"created_at": "yesterday"}),
-        issue("bd-1", ("bd-7", "blocks")),
+        json.dumps(issue("bd-9") | {"dependencies": 5}), issue("bd-1", ("bd-7", "blocks")),
+        json.dumps(issue("bd-2") | {"dependencies": [1e308, {"depends_on_id": ["bd-1"], "type": "blocks"}]}),
+        json.dumps(issue("bd-3") | {"dependencies": [
+            {"depends_on_id": "bd-1", "type": "blocks", "created_at": "yesterday"},
+        ]}),
     )  # fmt: skip
     report = import_beads(memory, path)
-    assert report.added == 1
-    assert [problem.code for problem in report.problems] == ["record"] * 4 + ["dependency"]
+    assert report.added == 3
+    assert [problem.code for problem in report.problems] == ["record"] * 5 + ["dependency"] * 3
     assert "line 1" in report.problems[0].message
-    assert "bd-7" in report.problems[4].message
+    assert "bd-7" in report.problems[5].message
+    assert report.links.added == 1
 
 
 def test_a_file_that_cannot_be_read(tmp_path: Path, memory: Memory) -> None:
