@@ -244,7 +244,7 @@ class LaminaStore(BaseStore):
         """Return the records of an item: the first holds its value, each the text of a field."""
         assert op.value is not None
         value = plain_json(dict(op.value), f"the value of {op.key!r}")
-        texts = [] if op.index is False else self._texts(op)
+        texts = [] if op.index is False else self._texts(value, op.index)
         now = self._now_us()
         record = {
             "namespace": list(op.namespace),
@@ -267,9 +267,9 @@ class LaminaStore(BaseStore):
             records.append({**shared, "id": f"{name}.{i}", "text": text, "metadata": {"langgraph": part}})
         return records
 
-    def _texts(self, op: PutOp) -> list[str]:
-        fields = self._fields if op.index is None else [(path, _tokens(path)) for path in cast("list[str]", op.index)]
-        found = [text for _, tokens in fields for text in get_text_at_path(op.value, tokens)]
+    def _texts(self, value: dict[str, Any], index: Sequence[str] | None) -> list[str]:
+        fields = self._fields if index is None else [(path, _tokens(path)) for path in index]
+        found = [text for _, tokens in fields for text in get_text_at_path(value, tokens)]
         return [text for text in found if text.strip()]
 
     def _embed(self, records: list[dict[str, Any]]) -> None:
