@@ -1,4 +1,4 @@
-"""Opening, recalling, verifying, viewing and hooking make no connection.
+"""Opening, recalling, verifying, viewing, hooking and serving tools make no connection.
 
 Every Python process of a command carries an audit hook that refuses and records each attempt; where strace is installed,
 the system calls of all its processes and threads are traced as well, those of compiled libraries included.
@@ -10,9 +10,12 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -39,6 +42,13 @@ COMMANDS: dict[str, list[str]] = {
     "doctor": ["doctor"],
 }
 EVENTS = ("session-start", "prompt", "session-end")
+CLIENT = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+CONVERSATION = (
+    {"method": "initialize", "params": CLIENT},
+    {"method": "tools/list"},
+    {"method": "tools/call", "params": {"name": "memory_recall", "arguments": {"query": "why did we leave SQLite"}}},
+    {"method": "tools/call", "params": {"name": "memory_add", "arguments": {"text": "The ferry leaves at noon."}}},
+)
 
 
 @pytest.fixture
@@ -111,29 +121,67 @@ def test_a_hook_makes_no_connection(folder: Path, event: str) -> None:
 
 
 def test_the_viewer_makes_no_connection(folder: Path) -> None:
-    with subprocess.Popen(
-        [sys.executable, "-m", "lamina", "view", "--no-open"], cwd=folder / "project", env=environ(folder),
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-    ) as serving:  # fmt: skip
-        assert serving.stdout is not None
-        address = None
-        for line in serving.stdout:
-            address = re.search(r"http://[^\s'\"]+", line)
-            if address:
-                break
-        assert address is not None
-        try:
-            with urllib.request.urlopen(address[0], timeout=30) as answer:
-                assert answer.status == 200
-        finally:
-            serving.terminate()
-            serving.communicate(timeout=30)
+    view(folder)
+    assert attempts(folder) == []
+
+
+def test_serving_tools_makes_no_connection(folder: Path) -> None:
+    serve_tools(folder)
     assert attempts(folder) == []
 
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed (a Debian package)")
-@pytest.mark.parametrize("name", ["recall", "verify", "context"])
+@pytest.mark.parametrize("name", ["recall", "verify", "context", "hook", "mcp", "view"])
 def test_no_library_makes_a_connection(folder: Path, name: str) -> None:
     log = folder / "calls"
-    run(folder, COMMANDS[name], before=("strace", "-f", "-qq", "-e", "trace=%network", "-o", str(log)))
+    before = ("strace", "-f", "-qq", "-e", "trace=%network", "-o", str(log))
+    match name:
+        case "hook":
+            run(folder, ["hook", "prompt", "--agent", "claude-code"], payload(folder), before)
+        case "mcp":
+            serve_tools(folder, before)
+        case "view":
+            view(folder, before)
+        case _:
+            run(folder, COMMANDS[name], before=before)
     assert [line for line in log.read_text().splitlines() if CALLS.search(line)] == []
+
+
+def serve_tools(folder: Path, before: tuple[str, ...] = ()) -> None:
+    """List the tools, search and write, as an agent does."""
+    with serving(folder, ["mcp", "--tools", "all"], before) as server:
+        assert server.stdin is not None and server.stdout is not None
+        for i, message in enumerate(CONVERSATION, 1):
+            server.stdin.write(json.dumps({"jsonrpc": "2.0", **message, "id": i}) + "\n")
+            server.stdin.flush()
+            answered = json.loads(server.stdout.readline())
+            assert answered["id"] == i
+            assert "error" not in answered and not answered["result"].get("isError")
+            if i == 3:
+                assert "PostgreSQL 16" in json.dumps(answered)
+        server.stdin.close()
+        assert server.wait(timeout=60) == 0
+
+
+def view(folder: Path, before: tuple[str, ...] = ()) -> None:
+    """Open the viewer and read its first page."""
+    with serving(folder, ["view", "--no-open"], before) as server:
+        assert server.stdout is not None
+        addresses = (re.search(r"http://[^\s'\"]+", line) for line in server.stdout)
+        address = next(found[0] for found in addresses if found)
+        with urllib.request.urlopen(address, timeout=60) as answer:
+            assert answer.status == 200
+
+
+@contextmanager
+def serving(folder: Path, words: list[str], before: tuple[str, ...]) -> Iterator[subprocess.Popen[str]]:
+    with subprocess.Popen(
+        [*before, sys.executable, "-m", "lamina", *words], cwd=folder / "project", env=environ(folder),
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        start_new_session=True,
+    ) as server:  # fmt: skip
+        try:
+            yield server
+        finally:
+            if server.poll() is None:
+                os.killpg(server.pid, signal.SIGTERM)  # strace alone would leave what it traces
