@@ -51,6 +51,7 @@ class _Words:
         self._analyzers = [english.of(language) for language in (ENGLISH, *view.languages)]
         self._keys: dict[str, set[tuple[int, ...]]] = {}
         self._rows: dict[int, I64] = {}
+        self._joined: dict[str, I64] = {}
 
     def look_up(self, words: Iterable[str]) -> None:
         """Look up the rows of many words at once."""
@@ -70,8 +71,13 @@ class _Words:
 
     def _rows_of(self, word: str) -> I64 | None:
         """Return the rows with a word in any language; None where the index leaves it out."""
+        if word in self._joined:
+            return self._joined[word]
         found = [_common([self._rows[key] for key in stems]) for stems in self._keys_of(word)]
-        return found[0] if len(found) == 1 else np.unique(np.concatenate(found)) if found else None
+        if len(found) > 1:  # kept: a word of most titles is asked for with each of them
+            self._joined[word] = np.unique(np.concatenate(found))
+            return self._joined[word]
+        return found[0] if found else None
 
     def _keys_of(self, word: str) -> set[tuple[int, ...]]:
         """Return the keys of each text with a word, by language, whatever it is a part of."""
