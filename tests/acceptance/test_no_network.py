@@ -17,6 +17,7 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -43,7 +44,7 @@ COMMANDS: dict[str, list[str]] = {
 }
 EVENTS = ("session-start", "prompt", "session-end")
 CLIENT = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
-CONVERSATION = (
+CONVERSATION: tuple[dict[str, Any], ...] = (
     {"method": "initialize", "params": CLIENT},
     {"method": "tools/list"},
     {"method": "tools/call", "params": {"name": "memory_recall", "arguments": {"query": "why did we leave SQLite"}}},

@@ -179,7 +179,7 @@ def _links(
     """
     for name, issue in issues.items():
         for dependency in issue.get("dependencies") or ():
-            given = dependency if isinstance(dependency, dict) else {}
+            given: Any = dependency if isinstance(dependency, dict) else {}
             to, kind, made = given.get("depends_on_id"), given.get("type"), given.get("created_at")
             if to == name:
                 continue

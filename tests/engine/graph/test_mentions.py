@@ -4,6 +4,7 @@ import json
 import random
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -326,7 +327,12 @@ def test_rows_of_a_word_are_joined_once_for_all_names(memory: Memory, monkeypatc
     assert memory.view().languages == ("german",)
     joined: list[int] = []
     unique = np.unique
-    monkeypatch.setattr(np, "unique", lambda rows: joined.append(len(rows)) or unique(rows))
+
+    def count(rows: Any) -> Any:
+        joined.append(len(rows))
+        return unique(rows)
+
+    monkeypatch.setattr(np, "unique", count)
     found = texts_of(memory.view())
     assert [len(found.candidates(["recordings", f"{i}"])) for i in range(3)]
     assert joined.count(max(joined)) == 1
