@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import lamina
+from bench.talks import make_dialogues
 from lamina_engine.evaluation import EvaluationQuery, EvaluationSet, evaluate, load_set
 
 
@@ -41,6 +43,33 @@ def recipe(given: EvaluationSet) -> dict[str, float]:
 def test_dialogues(data: Path, tmp_path: Path) -> None:
     got = recall_at_10(labelled(data, "locomo-dev"), tmp_path / "v", ("default",))
     assert got["default"] >= 0.79
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("others", [make_dialogues(20), make_dialogues(40, seed=99)], ids=["20", "40"])
+def test_dialogues_pooled_with_others_of_the_same_names(
+    data: Path, tmp_path: Path, others: list[dict[str, object]]
+) -> None:
+    given = labelled(data, "locomo-dev")
+    newest = max(str(record["created_at"]) for record in given.records)
+    sessions = {record["project"]: str(record["session"]) for record in given.records}
+    with lamina.open(tmp_path / "alone", create=True) as alone, lamina.open(tmp_path / "pool", create=True) as pool:
+        alone.add(given.records)
+        pool.add([*given.records, *others])
+
+        def measure(search: Callable[[EvaluationQuery], lamina.Hits]) -> float:
+            report = evaluate(lambda query, _: [hit.id for hit in search(query)], given, ks=(10,))
+            return report.overall.measures["recall@10"].value
+
+        def session_of(query: EvaluationQuery) -> str:
+            return sessions[(query.where or {})["project"]]
+
+        # the filter is exact, and loses nothing to a vault of each dialogue's own
+        best = measure(lambda query: alone.recall(query.text, where=query.where, now=newest))
+        assert measure(lambda query: pool.recall(query.text, now=newest)) >= best - 0.02
+        asking = measure(lambda query: pool.recall(query.text, now=newest, session=session_of(query)))
+        assert asking >= best - 0.005
+        assert measure(lambda query: pool.recall(query.text, now=newest, scope="off")) <= best - 0.04
 
 
 @pytest.mark.slow

@@ -130,22 +130,22 @@ def scoring_terms(terms: Sequence[QueryTerm]) -> list[QueryTerm]:
     return [term for term in terms if not term.stop] or list(terms)
 
 
-def inverse_document_frequency(frequency: int, rows: int) -> float:
+def inverse_document_frequency(frequency: float, rows: float) -> float:
     """Return ln(1 + (rows − frequency + ½) / (frequency + ½)), always above 0."""
     return math.log1p((rows - frequency + 0.5) / (frequency + 0.5))
 
 
-def weigh(terms: Sequence[QueryTerm], frequencies: Sequence[int], rows: int, bm25: Bm25) -> WeightedQuery:
+def weigh(terms: Sequence[QueryTerm], frequencies: Sequence[float], rows: float, bm25: Bm25) -> WeightedQuery:
     """Give each term of a query its weight.
 
     Parameters
     ----------
     terms : sequence of QueryTerm
         As `scoring_terms` returns them.
-    frequencies : sequence of int
+    frequencies : sequence of float
         In how many of the rows each term's stem stands, or one of its others.
-    rows : int
-        Rows that the reader sees.
+    rows : float
+        Rows that the reader sees, or that count.
     bm25 : Bm25
 
     Returns

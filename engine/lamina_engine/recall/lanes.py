@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from lamina_engine.index import vectors
 from lamina_engine.index.analysis import QueryTerm, surface_hash, term_hash
+from lamina_engine.index.inverted import TermPostings
 from lamina_engine.index.scoring import Bm25, WeightedQuery, inverse_document_frequency, scoring_terms, weigh
 from lamina_engine.index.tail import Matches
 from lamina_engine.index.view import View
@@ -25,6 +26,8 @@ Mask = NDArray[np.bool_]
 _NO_ROWS: Final[I64] = np.empty(0, np.int64)
 _ROUNDING: Final = 1e-9
 """Relative; more than the rounding of a sum of many parts in any order."""
+_AS_IN_VAULT: Final = 50.0
+"""Chunks that hold words as often as the vault does and are added to a scope, whose own may be few; of 10, 50 and 200 the best."""
 
 
 class Lane(Struct, frozen=True):
@@ -103,12 +106,19 @@ class Bonus(NamedTuple):
 
 
 class Words:
-    """Lexical lane of a query, its terms weighed by the statistics of a view."""
+    """Lexical lane of a query, its terms weighed by the statistics of a view, or of a scope in it."""
 
     # The result equals a scan of every row, bit for bit, however many rows stand in inverted lists: these are exact
     # behind any mask and below any row, and so is the scan of the rows behind them.
 
-    def __init__(self, view: View, terms: list[QueryTerm], bm25: Bm25, bonuses: Sequence[Bonus] = ()) -> None:
+    def __init__(
+        self,
+        view: View,
+        terms: list[QueryTerm],
+        bm25: Bm25,
+        bonuses: Sequence[Bonus] = (),
+        scope: Mask | None = None,
+    ) -> None:
         self.view, self.bm25, self._terms, self._bonuses = view, bm25, scoring_terms(terms), tuple(bonuses)
         self._stems = [term_hash(term.stem) for term in self._terms]
         others = [term_hash(stem) for term in self._terms for stem in term.others]
@@ -141,14 +151,28 @@ class Words:
         ]
         self.unknown = [term for term, rows in zip(self._terms, counts, strict=True) if not rows]
         """Terms that no row of the view holds."""
-        self.query: WeightedQuery = weigh(found, counts, view.statistics.rows, bm25)
+        self._rows: float = view.statistics.rows
+        self._counts: Sequence[float] = counts
+        if scope is not None and any(counts):
+            self._count_within(scope, postings)
+        self.query: WeightedQuery = weigh(found, self._counts, self._rows, bm25)
         self._postings = postings.only(self.query.hashes)
-        self._counts = counts
         most = float(np.cumsum(self.query.idf)[-1]) if len(self.query.idf) else 0.0
         self.ceiling = (most - self.query.again + sum(bonus.weight for bonus in self._bonuses)) * (bm25.k1 + 1.0)
         """Upper bound of any score: every term, at unlimited frequency."""
         self.names = (*self.query.terms, *(bonus.name for bonus in self._bonuses))
         """What adds to a score."""
+
+    def _count_within(self, scope: Mask, postings: TermPostings) -> None:
+        """Let words be as frequent as in a scope, to which some rows like all of the view are added."""
+        held = np.array([np.count_nonzero(scope[rows]) for rows in postings.rows_of_each()], np.int64)
+        if self._tail is not None:
+            held += np.bincount(self._tail.terms[scope[self._tail.rows]], minlength=len(held))
+        rows_of = dict(zip(self._keys.tolist(), held.tolist(), strict=True))
+        within = [sum(rows_of[term_hash(stem)] for stem in (term.stem, *term.others)) for term in self._terms]
+        share = _AS_IN_VAULT / self._rows
+        self._counts = [inside + share * count for inside, count in zip(within, self._counts, strict=True)]
+        self._rows = float(np.count_nonzero(scope)) + _AS_IN_VAULT
 
     def score(self, rows: I64) -> F64:
         """Return the BM25 score of some rows, with what they gain beside it, float64 (n,)."""
@@ -201,9 +225,8 @@ class Words:
 
     def rarity(self) -> dict[str, float]:
         """Return the inverse document frequency of each word as written, unknown ones too."""
-        rows = self.view.statistics.rows
         return {
-            form: inverse_document_frequency(count, rows)
+            form: inverse_document_frequency(count, self._rows)
             for term, count in zip(self._terms, self._counts, strict=True)
             for form in term.surfaces
         }

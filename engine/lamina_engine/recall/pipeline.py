@@ -39,7 +39,7 @@ from lamina_engine.recall.pages import Page, first_page, has_all
 from lamina_engine.recall.relevance import LOOKED_AT, WORD_TABLE, rate_rows
 from lamina_engine.recall.request import Request, make_request
 from lamina_engine.recall.time_window import WindowCandidates, find_window
-from lamina_engine.recall.whose import find_scopes, preferred_rows, require_scopes
+from lamina_engine.recall.whose import find_scopes, preferred_rows, require_scopes, weighing_rows
 from lamina_engine.results import Chunk, Hit, Snippet
 from lamina_kernels.layouts import BOOL, F32, F64, I64
 
@@ -405,7 +405,7 @@ def _rate_rows(
 ) -> F64:
     """Return the confidence of some rows."""
     if "lexical" not in request.lanes:  # what it means to be near does not depend on the lanes
-        words = Words(view, _analyzer().query(request.text, view.languages), bm25_of(request.profile.lexical))
+        words = _weigh(view, request, _analyzer().query(request.text, view.languages))
     share = memory.embedder_for(view.snapshot.space).lane_weight if query is not None else 0.0
     names = count_names(view, (term.surfaces[0] for term in words.unknown)) if words.unknown else 0
     return rate_rows(
@@ -540,14 +540,14 @@ def _ask_lanes(
     (words, lanes, query, corrections)
         The query's vector is None where no vector lane was asked for, or the question has none.
     """
-    bm25, asked = bm25_of(request.profile.lexical), "lexical" in request.lanes
+    asked = "lexical" in request.lanes
     terms = _analyzer().query(request.text, view.languages)
-    words = Words(view, terms if asked else [], bm25, bonuses if asked else ())
+    words = _weigh(view, request, terms if asked else [], bonuses if asked else ())
     corrections: Corrections = _correct(memory, view, request, words) if words.unknown else {}
     if corrections:
         from lamina_engine.recall.spelling import corrected_terms
 
-        words = Words(view, corrected_terms(terms, corrections, _analyzer(), view.languages), bm25, bonuses)
+        words = _weigh(view, request, corrected_terms(terms, corrections, _analyzer(), view.languages), bonuses)
     query = _query_vector(memory, view, request, words, terms, corrections) if vector else None
     later: Future[Lane] | None = None
     if query is not None and asked and view.rows >= _PARALLEL_ROWS:
@@ -570,6 +570,11 @@ def _ask_lanes(
     return words, (lexical, nearest), query, corrections
 
 
+def _weigh(view: View, request: Request, terms: list[QueryTerm], bonuses: tuple[Bonus, ...] = ()) -> Words:
+    """Return a question's terms with their weights."""
+    return Words(view, terms, bm25_of(request.profile.lexical), bonuses, weighing_rows(request.scopes))
+
+
 def _query_vector(
     memory: Memory, view: View, request: Request, words: Words, terms: list[QueryTerm], corrections: Corrections
 ) -> F32 | None:
@@ -580,7 +585,7 @@ def _query_vector(
         embedder = memory.embedder_for(view.snapshot.space)
         if _is_word_table(view):
             if "lexical" not in request.lanes:
-                words = Words(view, terms, words.bm25)
+                words = _weigh(view, request, terms)
             vector = _weigh_words(embedder, request.text, words, corrections)
         vector = embedder.embed_query(request.text) if vector is None else vector
     return vector if vector.any() else None

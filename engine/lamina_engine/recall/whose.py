@@ -19,11 +19,12 @@ from msgspec.structs import replace
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.index.analysis import STOP_WORDS, Analyzer, fold, term_hash
 from lamina_engine.index.row_columns import NO_VALUE
+from lamina_engine.index.scoring import inverse_document_frequency, scoring_terms
 from lamina_engine.profiles import SCOPE_WEIGHT
 from lamina_engine.recall.dialogue import agents_by_word
 from lamina_engine.recall.lanes import Selection
 from lamina_engine.results import NamedScope
-from lamina_kernels.layouts import BOOL, F64, I64
+from lamina_kernels.layouts import BOOL, F64, I32, I64
 
 if TYPE_CHECKING:
     from lamina_engine.index.view import View
@@ -34,6 +35,10 @@ SURE: Final = 0.5
 """Confidence from which on ``filter`` requires a scope; below it is only preferred."""
 SESSION_CONFIDENCE: Final = 0.5
 """Confidence that a question which names nothing, or what several share, is about the project of the session that asks."""
+_OF_ONE: Final = 2.5
+"""Times the profile's weight that the one project of the people named counts: a name of somebody is no topic, as a folder's may be."""
+_MARGIN: Final = 4
+"""Power of the second best project's match to the best one's that is the doubt about the best."""
 _FORM: Final = 0.8
 """Confidence in a longer or shorter form of a name: sqla, supervisord."""
 _LEAST_OF_FORM: Final = 0.9
@@ -73,6 +78,10 @@ class PreferredScope(NamedTuple):
     named: NamedScope
     inside: BOOL
     """bool (rows,)"""
+    of_people: bool = False
+    """True where the name is that of somebody who speaks."""
+    is_one: bool = False
+    """True where it is the one project of the people that are named."""
 
 
 def check_mode(mode: object) -> str | None:
@@ -93,13 +102,15 @@ def find_scopes(view: View, request: Request, mode: str | None) -> tuple[Preferr
         confidence = _measure(view, words, inside)
         if confidence < (_LEAST_CONFIDENCE if certainty == 1.0 else _LEAST_OF_FORM) or inside.all():
             continue
-        found.append(_scope(view, places, words, certainty * confidence, weight, inside, required=mode == "filter"))
-    asking = _scope_of_session(view, request.session, weight) if request.session is not None else None
-    shared = [scope.inside & asking.inside for scope in found] if asking is not None else []
-    if asking is not None and all(
-        scope.named.is_shared and both.any() for scope, both in zip(found, shared, strict=True)
-    ):
-        found.append(asking)  # of several Johns that of the asking project
+        scope = _scope(view, places, words, certainty * confidence, weight, inside, required=mode == "filter")
+        found.append(scope._replace(of_people=all(place.kind == "agent" for place in places)))
+    asking = _project_of_session(view, request.session) if request.session is not None else None
+    if found and all(scope.of_people for scope in found):
+        return _with_project(view, request, found, weight, asking)
+    if asking is not None and not _rows_of(view, (asking,)).all():
+        inside = _rows_of(view, (asking,))
+        if all(scope.named.is_shared and (scope.inside & inside).any() for scope in found):
+            found.append(_scope(view, (asking,), "", SESSION_CONFIDENCE, weight, inside, required=False))
     return tuple(found)
 
 
@@ -320,16 +331,68 @@ _READ: Final[Mapping[str, Callable[[View, str], BOOL]]] = {
 }
 
 
-def _scope_of_session(view: View, session: str, weight: float) -> PreferredScope | None:
-    """Return the project of the session that asks, where the vault has others."""
+def _project_of_session(view: View, session: str) -> Place | None:
+    """Return the project of the session that asks."""
     sessions = view.categories.column(view.snapshot, "session")[: view.rows]
     rows = np.flatnonzero(sessions == view.categories.code("session", session))
     codes = view.categories.column(view.snapshot, "project")[: view.rows]
     if not rows.size or codes[rows[-1]] == NO_VALUE:
         return None
-    place = Place("project", str(view.categories.value("project", int(codes[rows[-1]]))))
+    return Place("project", str(view.categories.value("project", int(codes[rows[-1]]))))
+
+
+# ---------------------------------------------------------------------- one project of several
+
+
+def _with_project(
+    view: View, request: Request, found: list[PreferredScope], weight: float, asking: Place | None
+) -> tuple[PreferredScope, ...]:
+    """Return scopes of people with the one project of theirs that is meant: of several Johns, which."""
+    common = np.logical_and.reduce([scope.inside for scope in found])
+    codes = view.categories.column(view.snapshot, "project")[: view.rows]
+    projects = np.flatnonzero(np.bincount(codes[common & (codes != NO_VALUE)]))
+    if not projects.size:
+        return tuple(found)
+    confidence, weight = min(scope.named.confidence for scope in found), min(_OF_ONE * weight, 1.0)
+    if len(found) == len(projects) == 1:
+        return (found[0]._replace(named=replace(found[0].named, weight=weight * confidence), is_one=True),)
+    if asking is not None and view.categories.code("project", asking.name) in projects:
+        place, words = asking, ""
+    else:
+        code, share = _choose_project(view, request.text, found, codes, projects)
+        place = Place("project", str(view.categories.value("project", code)))
+        confidence, words = confidence * share, ", ".join(scope.named.words for scope in found)
     inside = _rows_of(view, (place,))
-    return None if inside.all() else _scope(view, (place,), "", SESSION_CONFIDENCE, weight, inside, required=False)
+    if confidence < _LEAST_CONFIDENCE or inside.all():
+        return tuple(found)
+    one = _scope(view, (place,), words, confidence, weight, inside, required=False)
+    return (*found, one._replace(is_one=True))
+
+
+def _choose_project(
+    view: View, text: str, found: list[PreferredScope], codes: I32, projects: I64
+) -> tuple[int, float]:
+    """Return the project that holds the question's other words best, and how surely it is that."""
+    # what is asked about somebody was said where it is known: words that the others lack, and many in one chunk
+    if len(projects) == 1:
+        return int(projects[0]), 1.0
+    analyzer = Analyzer()
+    names = {term.stem for scope in found for term in analyzer.query(scope.named.words, view.languages)}
+    terms = scoring_terms([term for term in analyzer.query(text, view.languages) if term.stem not in names])
+    keys = np.array(sorted({term_hash(term.stem) for term in terms}), np.uint32)
+    # of each row and, behind the last, of those without a project
+    per_row, held, best = np.zeros(view.rows), *np.zeros((2, int(codes.max()) + 2))
+    each = view.rows_with_each(keys) if len(keys) else ()
+    for rows in each:
+        rarity = inverse_document_frequency(len(rows), view.statistics.rows)
+        per_row[rows] += rarity
+        held[np.unique(codes[rows])] += rarity
+    with_any = np.flatnonzero(per_row)
+    np.maximum.at(best, codes[with_any], per_row[with_any])
+    match = np.sqrt(held * best)[projects]
+    order = np.argsort(-match, kind="stable")
+    first, second = match[order[:2]].tolist()
+    return int(projects[order[0]]), 1.0 - (second / first) ** _MARGIN if first else 0.0
 
 
 # ---------------------------------------------------------------------- selection and score
@@ -350,6 +413,13 @@ def require_scopes(selection: Selection, scopes: tuple[PreferredScope, ...]) -> 
     inside = preferred_rows(required)
     live = inside if selection.live is None else inside & selection.live
     return replace(selection, live=live, count=int(np.count_nonzero(live)), must_is_all=False)
+
+
+def weighing_rows(scopes: tuple[PreferredScope, ...]) -> BOOL | None:
+    """Return the rows by whose statistics words are weighed: those of the one project of somebody; None for all."""
+    # in her own dialogue everybody says Caroline, and the name tells nothing apart; a name of a package does, on its pages
+    ones = [scope.inside for scope in scopes if scope.is_one]
+    return ones[0] if ones else None
 
 
 def scope_factors(scopes: tuple[PreferredScope, ...], rows: I64) -> F64:

@@ -23,6 +23,7 @@ from lamina_engine.index.scoring import Bm25, scoring_terms, weigh
 from lamina_engine.index.view import View
 from lamina_engine.recall.filters import parse_filter, select_rows
 from lamina_engine.recall.lanes import Lane, Selection, Words, rank_rows
+from lamina_kernels.layouts import BOOL
 from tests.conftest import NOW
 from tests.engine.index.building import build_at_once, never_build
 from tests.engine.recall.corpus import QUERIES, records, same_part
@@ -58,30 +59,38 @@ def blocks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Vault]:
             yield vault
 
 
-def words_of(view: View, query: str, bm25: Bm25 = WEIGHTS[0]) -> Words:
-    return Words(view, Analyzer().query(query), bm25)
+def words_of(view: View, query: str, bm25: Bm25 = WEIGHTS[0], scope: BOOL | None = None) -> Words:
+    return Words(view, Analyzer().query(query), bm25, scope=scope)
 
 
-def scanned(view: View, query: str, selection: Selection, depth: int, bm25: Bm25 = WEIGHTS[0]) -> Lane:
+def scanned(
+    view: View, query: str, selection: Selection, depth: int, bm25: Bm25 = WEIGHTS[0], scope: BOOL | None = None
+) -> Lane:
     """The definition: every selected row by its forward list, with frequencies counted row by row."""
     terms = scoring_terms(Analyzer().query(query))
-    frequencies = []
+    frequencies, count = list[float](), float(view.statistics.rows)
     for term in terms:
-        rows = 0
+        rows = list[int]()
         for block, start in zip(view.forward.blocks, view.forward.starts.tolist(), strict=False):
             entries = np.flatnonzero(block.hashes == term_hash(term.stem))
-            rows += int(np.count_nonzero(np.searchsorted(block.indptr, entries, side="right") - 1 + start < view.rows))
-        frequencies.append(rows)
-    weighed = weigh(terms, frequencies, view.statistics.rows, bm25)
+            rows += (np.searchsorted(block.indptr, entries, side="right") - 1 + start).tolist()
+        rows = [row for row in rows if row < view.rows]
+        like_vault = 50.0 / count * len(rows)  # as many in fifty rows as in so many of the vault
+        frequencies.append(len(rows) if scope is None else sum(scope[row] for row in rows) + like_vault)
+    if scope is not None:
+        count = sum(scope.tolist()) + 50.0
+    weighed = weigh(terms, frequencies, count, bm25)
     live = np.ones(view.rows, np.uint8) if selection.live is None else selection.live.view(np.uint8)
     scores = view.forward.scan(live, weighed, bm25, view.statistics.average_length(bm25))
     found = np.flatnonzero(scores)
     return rank_rows(found, scores[found], depth)
 
 
-def assert_exact(view: View, query: str, selection: Selection, depth: int, bm25: Bm25 = WEIGHTS[0]) -> int:
-    words = words_of(view, query, bm25)
-    got, ref = words.lane(selection, depth), scanned(view, query, selection, depth, bm25)
+def assert_exact(
+    view: View, query: str, selection: Selection, depth: int, bm25: Bm25 = WEIGHTS[0], scope: BOOL | None = None
+) -> int:
+    words = words_of(view, query, bm25, scope)
+    got, ref = words.lane(selection, depth), scanned(view, query, selection, depth, bm25, scope)
     assert got.rows.tolist() == ref.rows.tolist()
     assert got.scores.tolist() == ref.scores.tolist()
     every = np.arange(view.rows)
@@ -108,6 +117,16 @@ def test_index_and_tail_find_what_a_scan_finds(blocks: Vault, filter_: dict[str,
         for depth in (3, 8, 60, ROWS)
     )
     assert (found > 0) == (filter_ != {"project": "nobody"})
+
+
+@pytest.mark.parametrize("share", [0.0, 0.02, 0.3, 1.0])
+def test_words_are_weighed_by_a_scope_as_a_scan_of_it_weighs_them(blocks: Vault, share: float) -> None:
+    view = blocks._memory.view()
+    scope = np.random.default_rng(4).random(view.rows) < share
+    every = Selection(None, view.rows, (), True)
+    assert sum(assert_exact(view, query, every, depth, scope=scope) for query in QUERIES for depth in (8, ROWS))
+    weights = [words_of(view, query, scope=each).query.idf.tolist() for query in QUERIES for each in (scope, None)]
+    assert weights[::2] != weights[1::2]
 
 
 def test_every_moment_of_the_past_is_answered_as_a_scan_answers_it(blocks: Vault) -> None:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import lamina
 from bench.talks import make_dialogues
 from lamina import FixedClock, Hits, InvalidArgument, NamedScope, Vault
+from lamina_engine.index.analysis import Analyzer, term_hash
+from lamina_engine.profiles import BUILT_IN
 from lamina_engine.recall.explain import recompute
-from lamina_engine.recall.whose import Names, Place, _place_of_form
+from lamina_engine.recall.whose import Names, Place, _choose_project, _place_of_form
 from tests.conftest import NOW
 
 DEPLOYS = [
@@ -188,6 +192,85 @@ def test_the_session_that_asks_decides_among_several(talks: Vault) -> None:
     assert talks.recall("Who moved in spring?", session="club-1")[0].id == "club-Leo"
     assert talks.recall("Where did Leo move?", session="work-1")[0].id == "club-Leo"
     assert talks.recall("Who moved in spring?", session="unknown").scope == ()
+
+
+@pytest.fixture(scope="module")
+def pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Vault]:
+    """Four dialogues of forty turns; Anna speaks in three, with Ben in two; what is said of her dog is said in one."""
+    pairs = {"north": ("Anna", "Ben"), "south": ("Anna", "Ben"), "east": ("Anna", "Priya"), "west": ("Leo", "Sofia")}
+    with lamina.open(tmp_path_factory.mktemp("pool") / "v", create=True, clock=FixedClock(NOW)) as vault:
+        for project, pair in pairs.items():
+            told = {"south": "My dog hid the guitar", "east": "My parrot hid the key", "west": "Our dog hid the key"}
+            texts = [f"{told[project]} again, day {i}" if project in told and i % 10 == 0 else f"Fine, thank you, {i}"
+                     for i in range(40)]  # fmt: skip
+            vault.add(
+                [{"id": f"{project}-{i}", "text": f"{pair[i % 2]}: {text}", "project": project, "agent": pair[i % 2],
+                  "session": f"{project}-1"} for i, text in enumerate(texts)]
+            )  # fmt: skip
+        yield vault
+
+
+@pytest.mark.parametrize(
+    ("question", "project"),
+    [
+        ("What did Anna's dog hide?", "south"),
+        ("What did Anna's parrot hide?", "east"),
+        ("Where did the guitar of Anna and Ben go?", "south"),
+        ("What do Anna and Priya say?", "east"),
+        ("What did Leo's dog hide?", "west"),
+    ],
+)
+def test_of_several_of_one_name_she_is_meant_whose_project_tells_of_it(
+    pool: Vault, question: str, project: str
+) -> None:
+    hits = pool.recall(question, k=20)
+    one = hits.scope[-1]
+    assert project in one.names[0]
+    assert (one.is_shared, one.filtered) == (False, False)
+    assert one.weight == pytest.approx(2.5 * BUILT_IN["default@2"].scope * one.confidence)
+    assert hits[0].project == project
+    for hit in hits:
+        assert recompute(hit.terms) == pytest.approx(hit.score, abs=1e-6)
+    for k in (1, 3, 7):
+        assert [hit.id for hit in pool.recall(question, k=k)] == [hit.id for hit in hits][:k]
+    assert {hit.project for hit in pool.recall(question, k=20, scope="filter")} >= {project}
+
+
+def test_where_nothing_tells_them_apart_none_is_chosen(pool: Vault) -> None:
+    for question in ("What does Anna say?", "Is Anna fine, thank you?", "Anna xyzzy"):
+        (scope,) = pool.recall(question).scope
+        assert scope.is_shared
+
+
+def test_of_several_the_project_is_chosen_that_a_plain_count_chooses(pool: Vault) -> None:
+    view, rng, names = pool._memory.view(), random.Random(2), ("north", "south", "east")
+    codes = view.categories.column(view.snapshot, "project")[: view.rows]
+    projects = np.array([view.categories.code("project", name) for name in names])
+    stems = {word: Analyzer().query(word)[0].stem for word in ("dog", "parrot", "guitar", "key", "day", "thank")}
+    rows_of = {word: view.rows_with_all(np.array([term_hash(stem)], np.uint32)).tolist() for word, stem in stems.items()}
+    rarity = {word: math.log1p((view.rows - len(rows) + 0.5) / (len(rows) + 0.5)) for word, rows in rows_of.items()}
+    for _ in range(40):
+        words, match = rng.sample(list(stems), rng.randint(1, 3)), dict[str, float]()
+        for name, project in zip(names, projects.tolist(), strict=True):
+            own = [[word for word in words if row in rows_of[word]] for row in range(view.rows) if codes[row] == project]
+            best = max(sum(rarity[word] for word in held) for held in own)
+            match[name] = math.sqrt(best * sum(rarity[word] for word in {word for held in own for word in held}))
+        (first, one), (_, other), _ = sorted(match.items(), key=lambda item: -item[1])
+        code, share = _choose_project(view, " ".join(words), [], codes, projects)
+        assert share == pytest.approx(1.0 - (other / one) ** 4, abs=1e-9)
+        assert one == pytest.approx(other) or view.categories.value("project", code) == first
+
+
+def test_why_not_and_a_comparison_know_the_chosen_project(pool: Vault) -> None:
+    question = "What did Anna's dog hide?"
+    found = pool.why_not(question, "west-30", k=3)
+    assert found.terms is not None
+    assert found.score is not None
+    assert recompute(found.terms) == pytest.approx(found.score, abs=1e-6)
+    assert found.terms["scope"]["outside"][-1] == "project south"
+    for remedy in found.remedies:
+        again = pool.recall(**{"query": question, "k": 3, **remedy.arguments})
+        assert again[remedy.rank - 1].id == "west-30"
 
 
 def test_an_alias_names_what_its_entity_names(vault: Vault) -> None:
