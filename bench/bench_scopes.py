@@ -19,7 +19,9 @@ UNTIMED_QUERIES = 20
 MEASURE = "recall@10"
 
 
-@pytest.mark.parametrize(("mode", "asks"), [(None, False), ("off", False), ("prefer", False), ("filter", False), ("prefer", True)])
+@pytest.mark.parametrize(
+    ("mode", "asks"), [(None, False), ("off", False), ("prefer", False), ("filter", False), ("prefer", True)]
+)
 def bench_pool(benchmark: BenchmarkFixture, data: Path, tmp_path: Path, mode: ScopeMode | None, asks: bool) -> None:
     labelled = load_set(data / "locomo-dev")
     if not benchmark.enabled:
@@ -39,7 +41,9 @@ def bench_pool(benchmark: BenchmarkFixture, data: Path, tmp_path: Path, mode: Sc
         report = repeat(benchmark, lambda: evaluate(search, labelled), rounds=1)
     score = report.overall.measures[MEASURE]
     asking = " and the session that asks" if asks else ""
-    system = f"pooled with {POOLED_WITH} others, scope={mode}{asking}" if pooled else "three dialogues, each by a filter"
+    system = (
+        f"pooled with {POOLED_WITH} others, scope={mode}{asking}" if pooled else "three dialogues, each by a filter"
+    )
     describe(
         benchmark, group=f"{MEASURE} on LoCoMo by whose a question is", system=system, kind="value", value=score.value,
         low=score.low, high=score.high, unit=f"{MEASURE} [95 % interval], {report.overall.n} questions",

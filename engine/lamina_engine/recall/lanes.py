@@ -27,7 +27,7 @@ _NO_ROWS: Final[I64] = np.empty(0, np.int64)
 _ROUNDING: Final = 1e-9
 """Relative; more than the rounding of a sum of many parts in any order."""
 _AS_IN_VAULT: Final = 50.0
-"""Chunks that hold words as often as the vault does and are added to a scope, whose own may be few; of 10, 50 and 200 the best."""
+"""Chunks that hold words as often as the vault does and are added to a scope, whose own may be few; 10 and 200 win and lose .005."""
 
 
 class Lane(Struct, frozen=True):

@@ -369,9 +369,7 @@ def _with_project(
     return (*found, one._replace(is_one=True))
 
 
-def _choose_project(
-    view: View, text: str, found: list[PreferredScope], codes: I32, projects: I64
-) -> tuple[int, float]:
+def _choose_project(view: View, text: str, found: list[PreferredScope], codes: I32, projects: I64) -> tuple[int, float]:
     """Return the project that holds the question's other words best, and how surely it is that."""
     # what is asked about somebody was said where it is known: words that the others lack, and many in one chunk
     if len(projects) == 1:

@@ -247,12 +247,16 @@ def test_of_several_the_project_is_chosen_that_a_plain_count_chooses(pool: Vault
     codes = view.categories.column(view.snapshot, "project")[: view.rows]
     projects = np.array([view.categories.code("project", name) for name in names])
     stems = {word: Analyzer().query(word)[0].stem for word in ("dog", "parrot", "guitar", "key", "day", "thank")}
-    rows_of = {word: view.rows_with_all(np.array([term_hash(stem)], np.uint32)).tolist() for word, stem in stems.items()}
+    rows_of = {
+        word: view.rows_with_all(np.array([term_hash(stem)], np.uint32)).tolist() for word, stem in stems.items()
+    }
     rarity = {word: math.log1p((view.rows - len(rows) + 0.5) / (len(rows) + 0.5)) for word, rows in rows_of.items()}
     for _ in range(40):
         words, match = rng.sample(list(stems), rng.randint(1, 3)), dict[str, float]()
         for name, project in zip(names, projects.tolist(), strict=True):
-            own = [[word for word in words if row in rows_of[word]] for row in range(view.rows) if codes[row] == project]
+            own = [
+                [word for word in words if row in rows_of[word]] for row in range(view.rows) if codes[row] == project
+            ]
             best = max(sum(rarity[word] for word in held) for held in own)
             match[name] = math.sqrt(best * sum(rarity[word] for word in {word for held in own for word in held}))
         (first, one), (_, other), _ = sorted(match.items(), key=lambda item: -item[1])
