@@ -273,7 +273,8 @@ def test_why_not_and_a_comparison_know_the_chosen_project(pool: Vault) -> None:
     assert recompute(found.terms) == pytest.approx(found.score, abs=1e-6)
     assert found.terms["scope"]["outside"][-1] == "project south"
     for remedy in found.remedies:
-        again = pool.recall(**{"query": question, "k": 3, **remedy.arguments})
+        changed: dict[str, Any] = {"query": question, "k": 3, **remedy.arguments}
+        again = pool.recall(**changed)
         assert again[remedy.rank - 1].id == "west-30"
 
 
