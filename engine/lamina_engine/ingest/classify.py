@@ -115,7 +115,10 @@ def classify(
 
 def type_of_path(source: str, rules: Rules) -> str:
     """Return the type that the first matching rule gives a path, else the default."""
-    ends = {word for folder in PurePosixPath(source).parent.parts for word in _ends(folder)}
+    path = PurePosixPath(source)
+    # the folder of an agent's skill is called as the skill is: handoff/SKILL.md says how to write one
+    folders = path.parts[: -2 if path.name == "SKILL.md" else -1]
+    ends = {word for folder in folders for word in _ends(folder)}
     return next((rule.type for rule in rules.paths if rule.words & ends), rules.default_type)
 
 

@@ -370,9 +370,16 @@ def withdrawn_words(sentence: str) -> set[str]:
     return {word for word in words if word not in STOP_WORDS}
 
 
+_FOR_NOW: Final = re.compile(
+    r"\b(?:don['\u2019]?t|do not|nothing|not)\b.*\byet\W*$|\bnoch nicht(?:s|\b.*)\W*$", re.IGNORECASE
+)
+"""An order for the moment, such as "don't change anything yet"."""
+
+
 def is_user_decision(sentence: str) -> bool:
-    """Return whether a person's sentence settles something."""
-    return _USER_DECISION.search(sentence) is not None and not _is_question(sentence)
+    """Return whether a person's sentence settles something, for longer than a moment."""
+    settles = _USER_DECISION.search(sentence) is not None and _FOR_NOW.search(sentence) is None
+    return settles and not _is_question(sentence)
 
 
 def may_decide(text: str) -> bool:

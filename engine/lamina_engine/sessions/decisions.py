@@ -65,6 +65,8 @@ class Decisions:
         self._traces: dict[int, _Traces] = {}
         self._reversal: Remark | None = None
         """Takes something back: what follows in its turn may say of what, and what else goes."""
+        self._overruled = -1
+        """The last turn whose first words took a decision back: what it gives up is known."""
 
     def decide(self, remark: Remark, *, drops: Remark | None = None) -> None:
         """Keep a decision; one that takes another one back takes its place."""
@@ -84,7 +86,7 @@ class Decisions:
             return False
         earlier = [known for known in self.standing if known.turn < remark.turn]
         meant = _named_in([" ".join(named) or sentence], earlier) or (
-            _named_in(talk, earlier) if cues.points_back(prompt) else None
+            _named_in(talk, earlier) if cues.points_back(prompt) and self._overruled != remark.turn else None
         )
         finding = _mention(talk, meant.text) if meant is not None else ""
         remark = msgspec.structs.replace(remark, finding=finding or remark.finding)
@@ -96,10 +98,12 @@ class Decisions:
         """Drop what an objection takes back: the agent's last decision, or the person's own."""
         words = _words(text)
         second_thought = not is_answer and cues.decides_otherwise(text)
-        self._drop([
+        gone = [
             known for known in self.standing
             if known.turn == turn - 1 and (second_thought if known.by_user else bool(words & _words(known.text)))
-        ])  # fmt: skip
+        ]  # fmt: skip
+        self._overruled = turn if gone else self._overruled
+        self._drop(gone)
 
     def note_edit(self, turn: int, put: Collection[str], taken: Collection[str]) -> None:
         """Take note of the words that an edit put into files and took out of them."""
@@ -134,12 +138,12 @@ class Decisions:
             ]
 
     def _is_undone(self, known: Remark, turn: int) -> bool:
-        """Return whether edits undid a decision: a word of it, or beside another decision."""
+        """Return whether edits undid a decision: a word of it, or beside another one, which overruled none."""
         traces = self._traces[known.place]
         if known.turn >= turn or not traces.put or len(traces.taken) < _UNDONE * len(traces.put):
             return False
-        return bool(traces.taken & _words(known.text)) or any(
-            other.by_user and other.turn == turn for other in self.standing
+        return bool(traces.taken & _words(known.text)) or (
+            self._overruled != turn and any(other.by_user and other.turn == turn for other in self.standing)
         )
 
     def _drop(self, gone: Sequence[Remark]) -> None:

@@ -11,7 +11,7 @@ import msgspec
 from lamina_engine.sessions import cues
 from lamina_engine.sessions.decisions import Decisions, Remark, chosen_options
 from lamina_engine.sessions.events import Event
-from lamina_engine.sessions.outcomes import SHELLS, command_parts, is_check, signature
+from lamina_engine.sessions.outcomes import SHELLS, command_parts, is_check, signature, tells_failure
 
 EDITORS: Final = frozenset(
     {"Edit", "Write", "MultiEdit", "NotebookEdit", "apply_patch", "str_replace_editor", "write_file"}
@@ -323,11 +323,13 @@ class SessionNotes:
         failed = bool(facts.get("failed")) or (bool(facts.get("suspect")) and any(map(is_check, parts)))
         error, verdict = str(facts.get("error") or ""), str(facts.get("verdict") or "")
         checked = next((part for part in parts if is_check(part)), None)
+        went_on = checked is not None and not is_check(parts[-1]) and bool(verdict) and not tells_failure(verdict)
         if checked is not None:
             self.checks.pop(_short(checked), None)
-            self.checks[_short(checked)] = (failed, error if failed and not verdict else verdict)
-        if failed:
-            self._note_failure(checked or parts[-1], error)
+            self.checks[_short(checked)] = (failed and not went_on, error if failed and not verdict else verdict)
+        if failed:  # after a check that passed, what was published is likelier to have failed than a look around
+            rest = next((part for part in reversed(parts) if _PUBLISHED.match(part)), parts[-1])
+            self._note_failure(rest if went_on or checked is None else checked, error)
             return
         for part in parts:
             name, targets = signature(part)
@@ -337,6 +339,8 @@ class SessionNotes:
                 if failure.name == name and (not targets or not failure.targets or targets & failure.targets):
                     failure.mended, failure.at_us = True, self._now_us
                     self._just_mended.append(failure)
+                    if self.checks.get(failure.command, (False, ""))[0]:
+                        del self.checks[failure.command]  # a wider run passed since
                 elif len(failure.commands) < 20 and not is_check(part):
                     failure.commands.append(_short(part))
         self._note_delivery(parts, command)

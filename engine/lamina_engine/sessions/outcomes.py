@@ -67,6 +67,11 @@ def outcome_facts(text: str, failed: bool | None) -> dict[str, Any]:
     return facts
 
 
+def tells_failure(line: str) -> bool:
+    """Return whether a line of a check's output says that something failed."""
+    return _FAILURE.search(line) is not None
+
+
 _DETAIL: Final = re.compile(r"\s*\n[ \t]+(\S.*)")
 """Line below that of a failed test of Go: the test's name alone says nothing."""
 

@@ -57,6 +57,57 @@ def test_a_decision_withdrawn_without_its_words_is_told_as_taken_back(vault: Vau
     assert "The agent had said: No: their server has" in insights
 
 
+def test_edits_beside_an_objection_undo_nothing_else(vault: Vault, tmp_path: Path) -> None:
+    # findings, a stranger's transcript: postcard "took back" the crate that its encoder lay in
+    written = day()
+    written.ask("Decision: the encoder goes into a crate of its own, without the board's code.")
+    written.edit("core/packet.rs", "", "fn encode(reading: Reading) -> CborMap { ciborium::into_writer(reading) }")
+    written.say("The crate is there. CBOR with integer keys takes 23 bytes, postcard 12.")
+    written.ask("ok do CBOR with integer keys")
+    written.say("Done.")
+    written.ask("hm, no. The battery is more important. So let us rather take postcard after all, with a version byte.")
+    written.edit(
+        "core/packet.rs", "fn encode(reading: Reading) -> CborMap { ciborium::into_writer(reading) }", "postcard"
+    )
+    written.say("Postcard with a leading version byte, 12 bytes.")
+    decided, insights = told(vault, written, tmp_path)
+    assert "rather take postcard after all, with a version byte." in decided
+    assert "a crate of its own" in decided
+    assert "takes back" not in decided + insights
+
+
+def test_an_order_for_the_moment_is_no_decision(vault: Vault, tmp_path: Path) -> None:
+    written = day()
+    written.ask("Start with looking around. Don't change anything yet.")
+    written.say("The export reads every booking once a column.")
+    written.ask("Decision: we take polars as a dependency for the export. Don't change the schema.")
+    written.edit("pyproject.toml", "a", "b")
+    written.say("Done, the export takes nine minutes now.")
+    decided, _ = told(vault, written, tmp_path)
+    assert "polars" in decided
+    assert "Don't change the schema" in decided
+    assert "anything yet" not in decided
+
+
+def test_what_fails_after_a_check_that_passed_is_not_the_check(vault: Vault, tmp_path: Path) -> None:
+    # findings, a stranger's transcript: "`cargo test` still fails: Protected branch update failed"
+    written = day()
+    written.ask("commit it and push")
+    refused = "12 passed in 0.41s\nremote: error: GH006: Protected branch update failed for refs/heads/main."
+    written.run("pytest -q && git commit -qam export && git push -q origin main", refused, code=1)
+    written.say("main is protected, it needs a pull request.")
+    written.run("pytest -q tests/test_reader.py", "FAILED tests/test_reader.py::test_one - 1 failed", code=1)
+    written.edit("reader.py", "a", "b")
+    written.run("pytest -q", "13 passed in 0.40s")
+    written.say("It is there: the reader closes its file now.")
+    vault.ingest(written.write(tmp_path / "logs"), kind="sessions")
+    (handoff,) = vault.list({"type": "agent_handoff"})
+    assert "`git push -q origin main` still fails: remote: error: GH006" in handoff.text
+    assert "`pytest -q`: passed (13 passed in 0.40s)" in handoff.text
+    assert "tests/test_reader.py`: failed" not in handoff.text  # a wider run passed since
+    assert "`pytest -q` still fails" not in handoff.text
+
+
 def test_a_branch_that_is_deleted_says_what_was_dropped(vault: Vault, tmp_path: Path) -> None:
     # findings, a stranger's transcript: "that whole runtime is overkill"
     written = day()
