@@ -32,6 +32,8 @@ RULES = Rules()
         ("projects/adr/x.md", "decision"),
         ("github/x.md", "note"),
         ("mock/tests.md", "note"),
+        ("skills/handoff/SKILL.md", "note"),  # a skill's folder is called as the skill is
+        ("handoff/2026-02-15.md", "handoff"),
         ("docs/index.md", "note"),
         ("statuses/chatter.md", "note"),
         ("git/show-the-short-status.md", "note"),
