@@ -287,7 +287,9 @@ class SessionNotes:
         """Keep an instruction that an edit follows, but for what its sentences have settled already."""
         known = [each for each in self.decisions if each.turn == instruction.turn and each.by_user]
         if not known:
-            self._decisions.decide(instruction)
+            rules = {rule.text for rule in self.rules if rule.turn == instruction.turn}
+            said = [each for each in cues.sentences(instruction.text) if each not in rules]
+            self._decisions.decide(msgspec.structs.replace(instruction, text=" ".join(said)) if said else instruction)
 
     def _note_task(self, key: str, status: str, text: str) -> None:
         """Keep an agent's list that is written entry by entry, as newer programs do."""

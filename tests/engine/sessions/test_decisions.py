@@ -208,6 +208,18 @@ def test_an_instruction_that_an_edit_follows_is_told_with_what_it_answers(vault:
     assert "2024" not in decided
 
 
+def test_a_rule_within_an_instruction_is_told_once(vault: Vault, tmp_path: Path) -> None:
+    written = day()
+    written.ask("should the keys live in Redis or in PostgreSQL?")
+    written.say("PostgreSQL: Redis may evict keys under memory pressure.")
+    written.ask("ok, PostgreSQL then. And never run migrations against production without asking me first.")
+    written.edit("migrations/7.sql")
+    written.say("Noted: I ask before any migration of production.")
+    decided, _ = told(vault, written, tmp_path)
+    assert decided.count("never run migrations") == 1
+    assert 'Redis may evict keys under memory pressure. → "ok, PostgreSQL then."' in decided
+
+
 def test_an_option_taken_by_its_number_is_told_in_words(vault: Vault, tmp_path: Path) -> None:
     written = day()
     written.say("1) Read each booking once and keep totals. 2) Move the ledger to DuckDB. 3) Cache the columns.")
