@@ -136,7 +136,7 @@ def _start_timer(seconds: float, reply: _Reply) -> None:
 
 
 def _answer(event: str, agent: str, vault: str, deadline_s: float, reply: _Reply) -> str:
-    """Do what an event asks for and send what there is to tell; else return the reason, empty for a capture."""
+    """Tell what there is to tell, or return why nothing is; empty for a capture."""
     from lamina.hooks import gate
 
     content = _read_input()

@@ -138,7 +138,7 @@ class Decisions:
             ]
 
     def _is_undone(self, known: Remark, turn: int) -> bool:
-        """Return whether edits undid a decision: a word of it, or beside another one, which overruled none."""
+        """Return whether edits undid a decision: a word of it, or beside one that overruled none."""
         traces = self._traces[known.place]
         if known.turn >= turn or not traces.put or len(traces.taken) < _UNDONE * len(traces.put):
             return False
