@@ -148,7 +148,7 @@ class Hits(Results["Hit"]):
         snapshot: int,
         as_of: str | None,
         took_ms: float,
-        confidence: float,
+        rate: Callable[[], float],
         trace: Mapping[str, object],
         cut: Callable[[str, int | None], Snippet],
     ) -> None:
@@ -160,9 +160,14 @@ class Hits(Results["Hit"]):
         self.snapshot: int = snapshot
         self.as_of: str | None = as_of
         self.took_ms: float = took_ms
-        self.confidence: float = confidence
+        self._rate = rate
         self._trace = trace
         self._cut = cut
+
+    @property
+    def confidence(self) -> float:
+        """That the vault holds an answer, in [0, 1]; computed when first asked for."""
+        return self._rate()
 
     def __repr__(self) -> str:
         return f"Hits({len(self)} for {self.query!r}, profile={self.profile!r}, {self.took_ms:.1f} ms)"

@@ -14,6 +14,7 @@ import pytest
 
 import lamina
 from lamina import Hit, Hits, Results, Vault
+from lamina.options import Lane
 from lamina_engine.clock import format_instant
 from lamina_engine.recall import explain
 from lamina_engine.recall.explain import recompute
@@ -101,7 +102,7 @@ def test_hits_as_a_table(hits: Hits) -> None:
     assert [terms["coverage"] for terms in table["terms"].to_pylist()] == [hit.terms["coverage"] for hit in hits]
     assert [dict(terms["words"]) for terms in table["terms"].to_pylist()] == [hit.terms["words"] for hit in hits]
     assert json.loads(table["metadata"].to_pylist()[[hit.id for hit in hits].index("one")]) == {"n": [1]}
-    empty = Hits([], query="", profile="", snapshot=1, as_of=None, took_ms=0.0, confidence=0.0, trace={}, cut=hits._cut)
+    empty = Hits([], query="", profile="", snapshot=1, as_of=None, took_ms=0.0, rate=float, trace={}, cut=hits._cut)
     assert empty.to_arrow().schema == table.schema
     assert (len(empty), empty.to_dict()["hits"], empty.explain()["hits"]) == (0, [], [])
 
@@ -229,6 +230,24 @@ def test_terms_are_those_of_the_recall_whatever_became_of_the_vault(vault: Vault
     assert [hit.terms for hit in later] == expected
     vault.close()
     assert [hit.terms for hit in hits] == expected
+
+
+@pytest.mark.parametrize("lanes", [None, ["vector"], ["lexical"]])
+def test_confidence_is_that_of_the_recall_whatever_became_of_the_vault(
+    vault: Vault, hits: Hits, lanes: list[Lane] | None
+) -> None:
+    first, later, last = (vault.recall("which PostgreSQL database", k=3, lanes=lanes) for _ in range(3))
+    expected = first.confidence
+    assert 0.0 < expected < 1.0
+    vault.update("one", text="Which database? PostgreSQL.")
+    vault.add([{"text": f"note {i} of the database"} for i in range(50)])
+    vault.forget(ids=["two"], dry_run=False)
+    vault.compact()
+    assert later.confidence == expected
+    vault.close()
+    assert last.confidence == expected
+    same = pickle.loads(pickle.dumps(last))
+    assert (same, same.confidence, same.snippet(same[0])) == (last, expected, last.snippet(last[0]))
 
 
 def test_hits_are_compared_copied_and_sent_with_their_terms(vault: Vault, hits: Hits) -> None:

@@ -145,7 +145,7 @@ class InvertedLists:
 
     def seek(self, hashes: U32, *, stop: int) -> TermPostings:
         """Return the postings of distinct terms in the rows below ``stop``. O(q log t) a segment."""
-        return TermPostings(hashes, list(self._parts(hashes, stop)))
+        return TermPostings(hashes, list(self._parts(hashes, stop)) if len(hashes) else [])
 
     def _parts(self, hashes: U32, stop: int) -> Iterator[_Part]:
         for segment in self.segments:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final
 
@@ -67,12 +67,18 @@ class Outcome(Struct, frozen=True):
     version: int
     took_ms: float
     trace: dict[str, Any]
-    confidence: float
-    """That the hits hold an answer; see `lamina_engine.recall.relevance`."""
     stems: Mapping[str, float]
     """Words that were asked for, corrected ones among them, each with its weight; see `snippet`."""
-    patterns: tuple[tuple[Clause, float], ...] = ()
+    patterns: tuple[tuple[Clause, float], ...]
     """Prefixes and typos that were asked for."""
+    _rate: Callable[[], float]
+
+    def rate(self) -> float:
+        """Return the confidence that the hits hold an answer; see `lamina_engine.recall.relevance`."""
+        return self._rate()
+
+    def __reduce__(self) -> tuple[type[Outcome], tuple[Any, ...]]:
+        return Outcome, (*msgspec.structs.astuple(self)[:-1], functools.partial(float, self.rate()))
 
     def snippet(self, text: str, width: int | None = None) -> Snippet:
         """Return the window of a text that matches the question best. O(length of the text)."""
@@ -113,8 +119,8 @@ class Ranking(Struct, frozen=True):
     """True where time alone scored them."""
     corrections: Corrections
     operators: Operators | None
-    confidence: float
-    """Of the first page alone."""
+    rate: Callable[[], float]
+    """Returns the confidence of the first page, computed once, when first asked: many who recall never look at it."""
     scored: list[int]
     """Positions above 0, best first; those that only links added are in `order` alone."""
     order: list[int]
@@ -157,7 +163,7 @@ class Ranked(Struct, frozen=True):
     @property
     def confidence(self) -> float:
         """That the hits hold an answer."""
-        return self.pages[0].confidence
+        return self.pages[0].rate()
 
     @property
     def held_back(self) -> bool:
@@ -216,8 +222,8 @@ def recall(memory: Memory, text: str, *, with_facts: bool = False, **options: An
     took_ms = (time.perf_counter() - started) * 1e3
     view, request, last = ranked.view, ranked.request, ranked.pages[-1]
     return Outcome(
-        found, request.profile.id, view.snapshot.version, took_ms, _trace(view, request, last), ranked.confidence,
-        last.words.stems(), last.operators.patterns if last.operators is not None else (),
+        found, request.profile.id, view.snapshot.version, took_ms, _trace(view, request, last), last.words.stems(),
+        last.operators.patterns if last.operators is not None else (), ranked.pages[0].rate,
     )  # fmt: skip
 
 
@@ -366,11 +372,7 @@ def _rank(memory: Memory, view: View, request: Request, page: Page, *, with_fact
         from lamina_engine.recall.composite import score_composite  # no profile uses it by default
 
         candidates, order, composite = score_composite(view, request, candidates, order, folded)
-    confidence = 0.0
-    if page.is_first:
-        confidence = (
-            1.0 if near.size else _rate(memory, view, request, words, query, corrections, facts, candidates.rows[order])
-        )
+    rate = _sure if near.size else _rating(memory, view, request, words, query, corrections, facts, candidates.rows[order])
     candidates = page.lower(candidates)
     varied = order if request.fill else vary(view, profile, candidates, order, folded)
     shown, passed = limit_sources(view, request, page, candidates.rows, varied)
@@ -384,20 +386,30 @@ def _rank(memory: Memory, view: View, request: Request, page: Page, *, with_fact
     candidates = match_shown(view, words, query, candidates, kept, scored)
     found = Ranking(
         page, selection, query, share, words, lanes, facts, candidates, kept, folded, linked, composite, intent,
-        bool(near.size), corrections, operators, confidence, above_zero, ranked, shown, passed, unknown,
+        bool(near.size), corrections, operators, rate, above_zero, ranked, shown, passed, unknown,
     )  # fmt: skip
     return found, page.next(view, candidates, ranked, kept, whole)
 
 
-def _rate(
+def _sure() -> float:
+    """Return the confidence of what time alone found."""
+    return 1.0
+
+
+def _rating(
     memory: Memory, view: View, request: Request, words: Words, query: F32 | None, corrections: Corrections, facts: FactLane,
     rows: I64,
-) -> float:  # fmt: skip
-    """Return the confidence of the best of the first ten hits, or of a fact that answers."""
-    from_facts = [answer for answer in (*facts.alone, *(hit.answer for hit in facts.chunks.values())) if answer.asked]
-    known = max((answer.score for answer in from_facts), default=0.0) / FULL
-    rated = _rate_rows(memory, view, request, words, query, corrections, rows[:LOOKED_AT])
-    return max(known, float(rated.max(initial=0.0)))
+) -> Callable[[], float]:  # fmt: skip
+    """Return a function of the confidence of the best of the first ten hits, or of a fact that answers."""
+
+    @functools.cache
+    def rate() -> float:
+        asked = [answer for answer in (*facts.alone, *(hit.answer for hit in facts.chunks.values())) if answer.asked]
+        known = max((answer.score for answer in asked), default=0.0) / FULL
+        rated = _rate_rows(memory, view, request, words, query, corrections, rows[:LOOKED_AT])
+        return max(known, float(rated.max(initial=0.0)))
+
+    return rate
 
 
 def _rate_rows(
@@ -541,7 +553,7 @@ def _ask_lanes(
         The query's vector is None where no vector lane was asked for, or the question has none.
     """
     asked = "lexical" in request.lanes
-    terms = _analyzer().query(request.text, view.languages)
+    terms = _analyzer().query(request.text, view.languages) if asked or request.vector is None else []
     words = _weigh(view, request, terms if asked else [], bonuses if asked else ())
     corrections: Corrections = _correct(memory, view, request, words) if words.unknown else {}
     if corrections:
