@@ -92,6 +92,9 @@ def _capture(root: str, queue: Queue, asked: dict[str, str]) -> bool:
     except (lamina.LaminaError, OSError) as error:  # it will be no better next time: a file that is gone, another vault
         _log(queue, session, asked, began, error=type(error).__name__)
         return not isinstance(error, OSError) or isinstance(error, (FileNotFoundError, lamina.LaminaError))
+    except Exception as error:  # a defect of Lamina, of which nobody else would hear
+        _log(queue, session, asked, began, error=f"{type(error).__name__}: {error}"[:200])
+        return False
     _log(queue, session, asked, began, chunks=report.chunks, problems=len(report.problems))
     queue.note(session, transcript, asked.get("agent", ""), read.st_size)
     if os.path.dirname(transcript) == queue.folder:  # handed over by an agent that keeps none

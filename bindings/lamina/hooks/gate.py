@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 
-PRIVATE = "#private"
-"""A prompt with this word in it: its session is not captured."""
 IGNORE = ".laminaignore"
 SWITCH = "LAMINA_HOOKS"
 
@@ -35,11 +33,6 @@ def skips_prompt(prompt: str, source: str) -> bool:
     from lamina.prompts import needs_context  # the one list of words that name nothing
 
     return not needs_context(text)
-
-
-def is_private(prompt: str) -> bool:
-    """Return True where a prompt asks that its session is not captured."""
-    return PRIVATE in prompt and any(word.strip(".,;:!?()[]\"'").lower() == PRIVATE for word in prompt.split())
 
 
 def is_ignored(folder: str) -> bool:

@@ -152,6 +152,7 @@ def _answer(event: str, agent: str, vault: str, deadline_s: float, reply: _Reply
     if event == events.PROMPT and _asks_nothing(payload.prompt, payload.source):
         return "the prompt asks nothing of a memory"
     from lamina.location import find_vault
+    from lamina_engine.sessions.privacy import is_private
 
     folder = payload.folder if os.path.isdir(payload.folder) else os.getcwd()
     root = vault or find_vault(folder)
@@ -187,7 +188,7 @@ def _answer(event: str, agent: str, vault: str, deadline_s: float, reply: _Reply
             _work_on(root)
         if payload.is_subagent:
             return "a helper of the agent gets no start"
-    if event == events.PROMPT and gate.is_private(payload.prompt):
+    if event == events.PROMPT and is_private(payload.prompt):
         queue.keep_private(payload.session)
         return "the session is private"
     if not events.takes_context(agent, event):
@@ -208,8 +209,9 @@ def _answer(event: str, agent: str, vault: str, deadline_s: float, reply: _Reply
 
 def _asks_nothing(prompt: str, source: str) -> bool:
     from lamina.hooks import gate
+    from lamina_engine.sessions.privacy import is_private
 
-    return gate.skips_prompt(prompt, source) and not gate.is_private(prompt)
+    return gate.skips_prompt(prompt, source) and not is_private(prompt)
 
 
 def _ask_for_capture(event: str, agent: str, session: str, transcript: str, queue: Queue, root: str) -> None:

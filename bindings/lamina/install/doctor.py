@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from lamina import InvalidArgument, InvalidConfig, LaminaError, location
 from lamina.hooks import events, gate
-from lamina.hooks.capture import LOG
+from lamina.hooks.capture import LOG, read_log
 from lamina.hooks.queue import FOLDER
 from lamina.install import jsonc, toml
 from lamina.install.agents import SERVER, Agent, Options, Target, program_path, shared_files
@@ -124,6 +124,10 @@ def _queue_findings(root: Path) -> Iterator[Finding]:
     folder = root / FOLDER
     waiting = [*folder.glob("*.json"), *folder.glob("*.taken")]
     old = [path for path in waiting if time.time() - path.stat().st_mtime > _STUCK_S]
+    runs = [run for run in read_log(str(root)) if "chunks" in run or "error" in run]
+    if runs and (runs[-1].get("error") or (runs[-1].get("problems") and not runs[-1]["chunks"])):
+        session, why = runs[-1].get("session"), runs[-1].get("error") or "its transcript could not be read"
+        yield Finding("captures", f"the newest, of session {session}, failed: {why}", f"a look into {folder / LOG}")
     if old:
         yield Finding(
             "captures", f"{len(old)} wait{'s' if len(old) == 1 else ''} for more than an hour; {folder / LOG} says why",

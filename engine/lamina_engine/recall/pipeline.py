@@ -372,7 +372,9 @@ def _rank(memory: Memory, view: View, request: Request, page: Page, *, with_fact
         from lamina_engine.recall.composite import score_composite  # no profile uses it by default
 
         candidates, order, composite = score_composite(view, request, candidates, order, folded)
-    rate = _sure if near.size else _rating(memory, view, request, words, query, corrections, facts, candidates.rows[order])
+    rate = (
+        _sure if near.size else _rating(memory, view, request, words, query, corrections, facts, candidates.rows[order])
+    )
     candidates = page.lower(candidates)
     varied = order if request.fill else vary(view, profile, candidates, order, folded)
     shown, passed = limit_sources(view, request, page, candidates.rows, varied)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Final
 
 from lamina_engine.index.analysis import STOP_WORDS
@@ -75,6 +76,11 @@ def sentences(text: str) -> Iterator[str]:
         for sentence in _BORDER.split(line):
             if sentence.strip():
                 yield sentence.strip().replace("\u2019", "'")
+
+
+def sentences_with_next(text: str) -> Iterator[tuple[str, str]]:
+    """Yield each sentence of a text with the one after it, which is empty at the end."""
+    yield from pairwise([*sentences(text), ""])
 
 
 def _any(*patterns: str) -> re.Pattern[str]:

@@ -290,8 +290,7 @@ def _explanation(failure: Failure) -> str:
     first = ""
     for remark in failure.remarks:
         before = ""
-        said = [*cues.sentences(remark)]
-        for sentence, after in zip(said, [*said[1:], ""], strict=True):
+        for sentence, after in cues.sentences_with_next(remark):
             mend = f" {after}" if 0 < len(after) <= _AFTER and not after.endswith((":", "?")) else ""
             if 25 <= len(sentence) <= 400 and cues.is_cause(sentence):
                 return (f"{before} " if before and _REFERS_BACK.match(sentence) else "") + sentence + mend

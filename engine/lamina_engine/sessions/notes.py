@@ -198,8 +198,7 @@ class SessionNotes:
     def _read_sentences(self, text: str, finding: str, talk: list[str]) -> None:
         """Note what the sentences of a prompt settle, put off, take back."""
         before = ""
-        said = [*cues.sentences(text[:_TYPED_CHARS])]
-        for sentence, after in zip(said, [*said[1:], ""], strict=True):
+        for sentence, after in cues.sentences_with_next(text[:_TYPED_CHARS]):
             reason, before = before, "" if cues.has_second_thought(sentence) or sentence.endswith("?") else sentence
             whole = f"{reason} {sentence}" if 0 < len(reason) <= _REASON_CHARS else sentence
             if self._decisions.withdraw(sentence, text, self._make_remark(whole, by_user=True, finding=finding), talk):

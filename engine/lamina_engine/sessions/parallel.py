@@ -63,6 +63,9 @@ OpenFile: TypeAlias = TranscriptFile | FileContent | str | None
 """None for what is no file of sessions, a text for why one cannot be read."""
 
 
+logger = logging.getLogger(__name__)
+
+
 class ReadFailure(Exception):
     """A file could not be read to its end; the message has the reason."""
 
@@ -98,8 +101,8 @@ class FileReader:
             if file is None:
                 return None
             packs = list(file.packs)
-        except OSError as error:
-            return error.strerror or str(error)
+        except Exception as error:  # whatever one file does to a reader, the others are read
+            return _reason(error)
         return FileContent(file.format, packs, file.outcome)
 
 
@@ -125,8 +128,13 @@ def open_files(tasks: Sequence[ReadTask], reader: FileReader, executor: Executor
 def _open_here(task: ReadTask, reader: FileReader) -> OpenFile:
     try:
         return reader.open(task)
-    except OSError as error:
-        return error.strerror or str(error)
+    except Exception as error:
+        return _reason(error)
+
+
+def _reason(error: Exception) -> str:
+    logger.debug("reading a transcript failed", exc_info=error)
+    return (isinstance(error, OSError) and error.strerror) or f"{type(error).__name__}: {error}"
 
 
 def _spare_executor(tasks: Sequence[ReadTask]) -> Executor | None:
@@ -152,14 +160,12 @@ def _group_tasks(tasks: Iterable[ReadTask]) -> Iterator[list[ReadTask]]:
 
 
 def read_packs(file: TranscriptFile | FileContent) -> Iterator[ChunkPack]:
-    """Yield the chunks of a file; an OSError of the file becomes a `ReadFailure`."""
+    """Yield the chunks of a file; an error of reading becomes a `ReadFailure`."""
     try:
         yield from file.packs
-    except OSError as error:
-        raise ReadFailure(error.strerror or str(error)) from error
+    except Exception as error:
+        raise ReadFailure(_reason(error)) from error
 
-
-logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -40,6 +40,7 @@ from lamina_engine.sessions.gemini import GeminiReader
 from lamina_engine.sessions.notes import SessionNotes
 from lamina_engine.sessions.opencode import OpenCodeReader
 from lamina_engine.sessions.plainlog import PlainLogReader
+from lamina_engine.sessions.privacy import is_private
 from lamina_engine.sessions.streams import Elements, Lines, UnitStream, clean_surrogates, decode
 from lamina_engine.sessions.tooltext import RESULT_CHARS, argument_text, changed_words, cut_to_size, redaction_window
 from lamina_engine.sessions.turns import ChunkPack, TurnChunk, TurnCutter, derived_chunks, pack_chunks
@@ -349,6 +350,7 @@ class TranscriptFile:
             cutter: TurnCutter | None = None
             notes: SessionNotes | None = None
             thread = _NO_THREAD
+            session, private = "", set[str]()
             for batch in self._batches(self._items(stream)):
                 happened = [item for item in batch if type(item) is Event]
                 drop_context(happened)
@@ -357,8 +359,13 @@ class TranscriptFile:
                     if isinstance(item, Thread):
                         yield from _finish(thread, cutter, notes)
                         thread = self.masking.mask_thread(item)
+                        session = thread.session.partition("@")[0]
                         cutter = TurnCutter(thread, self._options.limits, thinking=self._options.thinking)
                         notes = SessionNotes() if self._has_handoff(thread) else None
+                        continue
+                    if item.kind == "user" and is_private(item.text):
+                        private.add(session)
+                    if session in private:
                         continue
                     if notes is not None:
                         notes.add(item)

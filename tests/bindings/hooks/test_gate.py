@@ -11,6 +11,7 @@ import pytest
 
 from lamina.hooks import gate
 from lamina.prompts import needs_context
+from lamina_engine.sessions.privacy import is_private
 from tests.bindings.hooks.agents import PATIENT, hook
 
 HEAVY = ("numpy", "pyarrow", "click", "lamina.vault", "lamina_engine.memory", "pathlib", "typing", "subprocess")
@@ -51,7 +52,7 @@ def test_hook_and_engine_know_one_list(prompt: str) -> None:  # the session befo
     [("#private what is my salary", True), ("my diary (#private)", True), ("#privately", False), ("private", False)],
 )
 def test_the_mark_of_a_private_session(prompt: str, private: bool) -> None:
-    assert gate.is_private(prompt) == private
+    assert is_private(prompt) == private
 
 
 @pytest.mark.parametrize(

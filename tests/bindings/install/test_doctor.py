@@ -137,6 +137,12 @@ def stuck(place: Place) -> None:
     os.utime(waiting, (time.time() - 9_999, time.time() - 9_999))
 
 
+def not_captured(place: Place) -> None:
+    queue = place.project / ".lamina" / "queue"
+    queue.mkdir(exist_ok=True)
+    (queue / "capture.log").write_text('{"session": "s1", "chunks": 0, "problems": 1}\n')
+
+
 def skill_changed(place: Place) -> None:
     (place.home / ".claude" / "skills" / "handoff" / "SKILL.md").unlink()
 
@@ -162,6 +168,7 @@ FAULTS: dict[Callable[[Place], None], tuple[str, str]] = {
     damaged: ("cannot be opened", "lamina verify"),
     untrusted: ("came with a clone", "lamina trust"),
     stuck: ("1 waits for more than an hour", "lamina.hooks.capture"),
+    not_captured: ("of session s1, failed", "capture.log"),
     skill_changed: ("is missing", "lamina install claude-code"),
     disabled: ("disableAllHooks", "disableAllHooks"),
     switched_off: ("switches all hooks off", "unset LAMINA_HOOKS"),

@@ -75,6 +75,25 @@ def test_a_sidechain_is_a_thread_of_its_own(memory: Memory, tmp_path: Path) -> N
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    "prompt",
+    ["# fix the bug in parser.py please", "#42 is still broken, can you look at it?", "#include <stdio.h>", "> quoted",
+     "| a | b |\n|---|---|", "---", "...", "```\ncode\n```", "    indented", "\u2028", "😀"],
+)  # fmt: skip
+def test_a_prompt_without_a_sentence_is_a_turn(
+    memory: Memory, tmp_path: Path, prompt: str
+) -> None:  # a stranger's trial
+    assert len(read(memory, tmp_path, user(0, prompt), says(1, "It is mended."))) == 1
+
+
+def test_nothing_is_kept_of_a_session_from_its_private_mark_on(memory: Memory, tmp_path: Path) -> None:
+    side = user(4, "inner salary", isSidechain=True), says(5, "inner answer", isSidechain=True)
+    day = user(0, "hello there"), says(1, "hello"), user(2, "my salary is 5000 #private"), says(3, "noted"), *side
+    assert read(memory, tmp_path, *day, user(6, "and the salary of Ann"), says(7, "secret")) == [
+        "[User]\nhello there\n\n[Assistant]\nhello"
+    ]
+
+
 def test_results_alone_stay_in_the_turn(memory: Memory, tmp_path: Path) -> None:
     got = read(memory, tmp_path, user(0, "go"), uses(1, "t1", command="ls"), gets(2, "t1", "a b"), says(3, "two files"))
     assert len(got) == 1

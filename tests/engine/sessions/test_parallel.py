@@ -23,7 +23,9 @@ from lamina_engine.redact.redactor import Redactor
 from lamina_engine.reports import IngestReport
 from lamina_engine.sessions import parallel as opening
 from lamina_engine.sessions import write as writing
+from lamina_engine.sessions.events import Event
 from lamina_engine.sessions.ingest import ingest_sessions
+from lamina_engine.sessions.notes import SessionNotes
 from lamina_engine.sessions.parallel import MAX_WORKERS, FileReader, ReadTask, SubprocessExecutor, spare_workers
 from lamina_engine.sessions.reading import SessionOptions
 from tests.conftest import NOW
@@ -36,6 +38,28 @@ ELSEWHERE = f"{PID} != {os.getpid()}"
 def there(*expressions: str, workers: int = 1) -> list[object]:
     """What expressions give, evaluated by processes."""
     return list(SubprocessExecutor(workers).map(eval, expressions))
+
+
+@pytest.mark.parametrize("remote", [False, True])
+def test_a_defect_of_a_reader_costs_one_file(
+    memory: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, remote: bool
+) -> None:
+    folder = tmp_path / "sessions"
+    folder.mkdir()
+    for name in ("a", "b"):
+        write(folder / f"{name}.jsonl", [user(0, f"what is {name}?"), says(1, "a letter")])
+    add = SessionNotes.add
+
+    def fail(notes: SessionNotes, event: Event) -> None:
+        if "what is a?" in event.text:
+            raise ZeroDivisionError("by nothing")
+        add(notes, event)
+
+    monkeypatch.setattr(SessionNotes, "add", fail)
+    report = IngestReport()
+    ingest_sessions(memory, folder, report, {}, options=SMALL, executor=InlineExecutor() if remote else None)
+    assert (report.added, [each.code for each in report.problems]) == (1, ["unreadable"])
+    assert "ZeroDivisionError: by nothing" in report.problems[0].message
 
 
 @pytest.mark.parametrize("workers", [1, 2])

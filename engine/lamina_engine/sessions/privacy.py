@@ -1,0 +1,10 @@
+"""The word by which a person keeps a session out of the vault; imports nothing, for hooks ask it first."""
+
+from __future__ import annotations
+
+PRIVATE = "#private"
+
+
+def is_private(prompt: str) -> bool:
+    """Return True where a prompt asks that its session is not captured from here on."""
+    return PRIVATE in prompt and any(word.strip(".,;:!?()[]\"'").lower() == PRIVATE for word in prompt.split())
