@@ -37,6 +37,8 @@ _SHORTEST: Final = 3
 _COMMON_UP_TO: Final = 3
 _ORDINARY: Final = 0.005
 """Share of texts from which on a word in small letters is an ordinary one."""
+_MOST_HELD: Final = 16 * 2**20
+"""Letters of texts that are held at once."""
 
 
 class Name(NamedTuple):
@@ -68,11 +70,16 @@ class Texts:
         self.candidates, self.look_up, self.count = candidates, look_up, count
         self._read = read
         self._known: dict[int, tuple[str, str]] = {}
+        self._held = 0
 
     def __getitem__(self, row: int) -> tuple[str, str]:
-        """Return a text as written, and in small letters of the same positions."""
+        """Return a text as written, and in small letters of the same positions; so many are held at once."""
         if row not in self._known:
             text = self._read(row)
+            self._held += len(text)
+            if self._held > _MOST_HELD:
+                self._known.clear()
+                self._held = len(text)
             self._known[row] = text, _lower(text)
         return self._known[row]
 

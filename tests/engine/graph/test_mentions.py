@@ -12,7 +12,7 @@ import pytest
 
 import lamina
 from lamina import FixedClock, Vault
-from lamina_engine.graph import found, mentions
+from lamina_engine.graph import found, mentions, naming
 from lamina_engine.graph.corpus import texts_of
 from lamina_engine.graph.log import Draft, LinkCounts
 from lamina_engine.graph.naming import Name, NameFinder, Texts
@@ -336,3 +336,20 @@ def test_rows_of_a_word_are_joined_once_for_all_names(memory: Memory, monkeypatc
     found = texts_of(memory.view())
     assert [len(found.candidates(["recordings", f"{i}"])) for i in range(3)]
     assert joined.count(max(joined)) == 1
+
+
+def test_few_texts_are_held_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    # 200,000 notes were held twice each while their names were looked for
+    monkeypatch.setattr(naming, "_MOST_HELD", 1_000)
+    read: list[int] = []
+
+    def text_of(row: int) -> str:
+        read.append(row)
+        return ("seen from Harbour Light. " if row == 7 else "a band, Metallica, played. ") + "x" * 100
+
+    texts = Texts(text_of, lambda _: range(50), lambda _: None, 50)
+    finder = NameFinder(texts, [Name("Harbour Light"), Name("Metallica")])
+    assert list(finder.rows_of(Name("Harbour Light"))) == [7]
+    assert list(finder.rows_of(Name("Metallica"))) == [row for row in range(50) if row != 7]
+    assert len(read) > 50
+    assert sum(len(text) for text, _ in texts._known.values()) <= 1_000
