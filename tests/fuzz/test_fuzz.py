@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from random import Random
 
@@ -59,3 +61,13 @@ def test_a_foreign_input_costs_itself_alone(tmp_path_factory: pytest.TempPathFac
 @pytest.mark.parametrize("drawn", kept_seeds(), ids=lambda drawn: drawn.target)
 def test_what_once_went_wrong(tmp_path: Path, drawn: object) -> None:
     assert failed(run_cases(lambda each: check_batch([each], tmp_path / "v"), [drawn])) == []  # type: ignore[list-item]
+
+
+@pytest.mark.skipif(
+    find_spec("atheris") is None, reason="atheris is not installed; it has wheels for some systems only"
+)
+def test_inputs_are_guided_by_coverage() -> None:
+    words = [sys.executable, "-m", "tests.fuzz.guided", "vault.toml", "--cases", "30"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert "Done 30 runs" in done.stderr
