@@ -73,7 +73,7 @@ class Texts:
         self._held = 0
 
     def __getitem__(self, row: int) -> tuple[str, str]:
-        """Return a text as written, and in small letters of the same positions; so many are held at once."""
+        """Return a text as written, and in small letters of the same positions."""
         if row not in self._known:
             text = self._read(row)
             self._held += len(text)

@@ -50,7 +50,8 @@ def _load(package: str, prefixes: tuple[str, ...]) -> None:
 
 
 def release_memory() -> None:
-    """Return what was freed to the system: glibc would keep the hundreds of MB that large segments took for a moment."""
+    """Return what was freed to the system."""
+    # glibc would keep the hundreds of MB that large segments took for a moment
     import ctypes
 
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None

@@ -410,7 +410,7 @@ class RecordWriter:
         self._commit(NO_MORE)
 
     def contents(self) -> tuple[list[str], list[int]]:
-        """Return the ids of all records written so far, in order, each with the line or row it is first at."""
+        """Return the ids of all records written so far, in order, each with its first line or row."""
         if not self._written:
             return [], []
         names = pa.chunked_array([ids for ids, _ in self._written]).combine_chunks()
