@@ -898,8 +898,8 @@ class Vault:
         budget : int, optional
             Most tokens of ``text``; without a question 1,000 by default.
         **options
-            Options of `recall`: ``k``, ``profile``, ``where``, ``lanes``, ``vector``, ``intent``, ``session``, ``time``, ``tz``,
-            ``syntax``, ``per_source``. Without a question ``where`` and ``tz`` alone.
+            Options of `recall`: ``k``, ``profile``, ``where``, ``lanes``, ``vector``, ``intent``, ``session``, ``time``,
+            ``scope``, ``tz``, ``syntax``, ``per_source``. Without a question ``where`` and ``tz`` alone.
 
         Returns
         -------

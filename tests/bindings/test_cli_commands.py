@@ -182,11 +182,36 @@ def test_why_a_chunk_is_no_hit_and_what_brings_it_in(run: Run) -> None:
     assert run("recall", "sessions", "--why-not", "nobody").code == 3
 
 
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("recall", "sessions", "--why-not", "nobody"), 3, "ids are listed by `lamina list`"),
+        (("recall", "sessions", "--why-not", ""), 1, "give non-empty text"),
+        (("recall", "sessions", "--why-not", "redis", "-k", "0"), 1, "k=0 must be a whole number from 1"),
+        (("recall", "sessions", "--why-not", "redis", "--scope", "all"), 1, "one of prefer, filter, off"),
+        (("recall", "sessions", "--why-not", "redis", "--as-of", "no date"), 1, "give ISO 8601"),
+        (("recall", "s", "--why-not", "redis", "--since", "2026-04-01", "--until", "2026-03-01"), 1, "is not before"),
+        (("diff", "redis"), 2, "--since"),
+        (("diff", "", "--since", "2026-01-01"), 1, "give a question, or none"),
+        (("diff", "redis", "--since", "2099-01-01"), 1, "give an earlier moment"),
+        (("diff", "redis", "--since", "2026-03-02", "--until", "2026-03-01"), 1, "give an earlier moment"),
+        (("diff", "--since", "2026-01-01", "-k", "3"), 1, "without a question"),
+        (("diff", "redis", "--since", "2026-01-01", "--scope", "all"), 1, "one of prefer, filter, off"),
+        (("diff", "redis", "--since", "2026-01-01", "--budget", "3"), 1, "from 50 up"),
+    ],
+)
+def test_wrong_questions_say_what_to_do(run: Run, arguments: tuple[str, ...], code: int, said: str) -> None:
+    got = run(*arguments)
+    assert (got.code, got.out) == (code, "")
+    assert said in got.err
+
+
 def test_diff_tells_what_entered_and_what_was_learnt(run: Run) -> None:
     found = run("diff", "redis sessions", "--since", "2026-03-01T18:00:00Z")
     assert (found.code, "entered - >" in found.out) == (0, True)
     document = run("diff", "--since", "2026-03-01T18:00:00Z", "--json").document
     assert document["counts"] == {"new": 1}
+    assert run("diff", "the api's sessions", "--since", "2026-03-01", "--scope", "filter", "--session", "s").code == 0
     assert "api · incident: 1 new" in run("diff", "--since", "2026-03-01T18:00:00Z", "--until", "2026-03-20").out
     assert run("diff", "--since", "no date").code == 1
     assert run("diff").code == 2

@@ -22,6 +22,10 @@ from lamina.cli.terminal import printable, prose_columns, wrap
 @click.option("--budget", type=int, metavar="N", help="Most tokens of the text. [default: 1000 without a question]")
 @click.option("-k", "k", type=int, metavar="N", help="Hits that are compared. [default: 10]")
 @click.option("--profile", metavar="NAME", help="Profile of the recall.")
+@click.option(
+    "--scope", metavar="MODE", help="Use of a project, person or folder named in the question: prefer, filter or off."
+)
+@click.option("--session", metavar="NAME", help="Current session; it stands for its project.")
 @filter_options
 @click.option("--tz", metavar="ZONE", help="Time zone of dates without one. [default: the vault's]")
 @embedder_option

@@ -142,7 +142,12 @@ def full_identity(memory: Memory, identity: str) -> str:
         except ChunkNotFound as error:
             if not view.forgotten:
                 raise
-            raise ChunkNotFound(f"{error}; {view.forgotten} were forgotten, and of these no id is left") from error
+            gone = (
+                "1 was forgotten, and of it"
+                if view.forgotten == 1
+                else f"{view.forgotten} were forgotten, and of these"
+            )
+            raise ChunkNotFound(f"{error}; {gone} no id is left") from error
     return str(view.snapshot.values("chunks", "id", np.array([row], np.int64))[0])
 
 
@@ -320,7 +325,8 @@ class _Reader:
         placed = page.place(view, request, rows)
         position = int(np.flatnonzero(placed.candidates.rows == row)[0])
         own = placed.explain(view, request, [position])[0]
-        reason = f"no lane found it: {', '.join(said) or 'none was asked that could'}"
+        nothing = "none was asked that could" if request.text.strip() else "the question is empty, give some words"
+        reason = f"no lane found it: {', '.join(said) or nothing}"
         absence = self._say(
             "lanes", reason, status=status, lanes=tuple(lanes), score=own.score, terms=own.terms, **self._beside(own)
         )

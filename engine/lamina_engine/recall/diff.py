@@ -111,12 +111,15 @@ def diff(
         )
     if budget is not None and (isinstance(budget, bool) or not isinstance(budget, int) or budget < _LEAST_BUDGET):
         raise InvalidArgument(f"budget={budget!r} must be a whole number of tokens from {_LEAST_BUDGET} up, or None")
+    if isinstance(query, str) and not query.strip():
+        raise InvalidArgument(f"query={query!r} has no words: give a question, or none for all that the vault learnt")
     if query is None:
         return _learnt(memory, since_us, until_us, end_us, BUDGET if budget is None else budget, options)
     earlier, ranked, changes = compare_recalls(memory, query, since_us, until_us, options)
     known = earlier.view.rows
     counts = dict(Counter(str(change.kind) for change in changes))
-    head = _head(since_us, end_us, known, [f"{counts.get(kind, 0)} {word}" for kind, word in _KINDS.items()])
+    parts = [f"{counts.get(kind, 0)} {word}" for kind, word in _KINDS.items()]
+    head = _head(since_us, end_us, memory.clock.now_us(), known, parts)
     names = {change.id: _label(change.label, change.text) for change in changes}
     lines = _forgotten_lines(ranked.view.forgotten) + [
         _line_of(change, names) for change in changes if change.kind != "same"
@@ -150,7 +153,8 @@ def _learnt(
         kinds, rows = [kind for kind, keep in zip(kinds, kept.tolist(), strict=True) if keep], rows[kept]
     groups = _group(now, kinds, rows)
     counts = dict(Counter(kinds))
-    head = _head(since_us, end_us, then.rows, [f"{n} {kind}" for kind, n in counts.items()] or ["nothing learnt"])
+    parts = [f"{n} {kind}" for kind, n in counts.items()] or ["nothing learnt"]
+    head = _head(since_us, end_us, memory.clock.now_us(), then.rows, parts)
     first = [head, *_forgotten_lines(now.forgotten)]
     told, text = _tell(now, groups, first, budget)
     left = len(kinds) - sum(len(group.chunks) for group in told)
@@ -250,9 +254,10 @@ def _label(label: str | None, text: str) -> str:
     return line if len(line) <= _LABEL_CHARS else f"{line[: _LABEL_CHARS - 1]}…"
 
 
-def _head(since_us: int, until_us: int, known: int, parts: Iterable[str]) -> str:
+def _head(since_us: int, until_us: int, now_us: int, known: int, parts: Iterable[str]) -> str:
     early = "" if known else "; the vault knew nothing before"
-    return f"{_moment(since_us)} to {_moment(until_us)}: {', '.join(parts)}{early}"
+    ahead = f"; it is {_moment(now_us)} only" if until_us > now_us else ""
+    return f"{_moment(since_us)} to {_moment(until_us)}: {', '.join(parts)}{early}{ahead}"
 
 
 def _moment(us: int) -> str:

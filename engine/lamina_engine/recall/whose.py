@@ -158,19 +158,18 @@ def _match_names(view: View, text: str) -> list[tuple[str, tuple[Place, ...], fl
     if not names.ordered:
         return []
     words = _WORD.findall(text)
+    forms = [fold(word) for word in words]
     free = [True] * len(words)
     found: dict[tuple[Place, ...], tuple[str, float]] = {}
     for length in range(_LONGEST, 0, -1):
         for start in range(len(words) - length + 1):
-            if not all(free[start : start + length]):
-                continue
-            part = words[start : start + length]
-            places = names.places.get(fold("".join(part)))
-            if places and not (length == 1 and fold(part[0]) in STOP_WORDS):
-                free[start : start + length] = [False] * length
-                found.setdefault(places, (" ".join(part), 1.0))
-    for word in [word for word, is_free in zip(words, free, strict=True) if is_free]:
-        places = _place_of_form(names, word)
+            stop = start + length
+            places = names.places.get("".join(forms[start:stop]))
+            if places and all(free[start:stop]) and not (length == 1 and forms[start] in STOP_WORDS):
+                free[start:stop] = [False] * length
+                found.setdefault(places, (" ".join(words[start:stop]), 1.0))
+    for word, form, is_free in zip(words, forms, free, strict=True):
+        places = _place_of_form(names, word, form) if is_free else ()
         if places:
             found.setdefault(places, (word, _FORM))
     for word, codes in agents_by_word(view, text).items():
@@ -181,10 +180,9 @@ def _match_names(view: View, text: str) -> list[tuple[str, tuple[Place, ...], fl
     return [(written, places, share) for places, (written, share) in found.items()]
 
 
-def _place_of_form(names: Names, word: str) -> tuple[Place, ...]:
-    """Return the only place whose name is longer or shorter than a word: jinja, supervisord."""
+def _place_of_form(names: Names, word: str, form: str) -> tuple[Place, ...]:
+    """Return the only place whose name is longer or shorter than a word, folded: jinja, supervisord."""
     least = _LEAST_FORM - 1 if word.isupper() else _LEAST_FORM
-    form = fold(word)
     if len(form) < least or form in STOP_WORDS:
         return ()
     shorter = (form[:length] for length in range(max(len(form) - _MOST_ADDED, _LEAST_FORM), len(form)))
@@ -220,7 +218,7 @@ def _read_names(view: View) -> Names:
 
 
 def _key(name: str) -> str:
-    return fold("".join(_WORD.findall(name)))
+    return "".join(map(fold, _WORD.findall(name)))
 
 
 def _aliases(view: View) -> Iterable[tuple[str, ...]]:

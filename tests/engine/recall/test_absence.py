@@ -49,7 +49,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Vault]:
         for day in range(5):
             clock.advance(2 * 86_400)
             vault.add([
-                {"id": f"t{day}-{i}", "text": f"{sentence()}{'. And so on' * rng.choice((0, 0, 8))}", "project": ("north", "south")[i % 2],
+                {"id": f"t{day}-{i}", "agent": "Jonas" if i % 4 == 0 else "Mara", "text": f"{sentence()}{'. And so on' * rng.choice((0, 0, 8))}", "project": ("north", "south")[i % 2],
                  "type": ("agent_task", "note", "decision")[i % 3], "session": f"s{i // 10}", "tags": ["urgent"] if i % 5 == 0 else [],
                  "created_at": f"2026-0{1 + i % 2}-{1 + i % 27:02d}"}
                 for i in range(60)
@@ -76,8 +76,9 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Vault]:
 
 def draw(rng: random.Random, ids: list[str]) -> tuple[str, str, dict[str, Any]]:
     form = rng.choice(
-        ("why was the {} {}", "{} {}", "who {1} the {0} last month", "latest {} {}", "{} {} in February 2026")
-    )
+        ("why was the {} {}", "{} {}", "who {1} the {0} last month", "latest {} {}", "{} {} in February 2026",
+         "which {} was {} in the south", "what did Mara say of the {} {}", "Jonas, Mara and the {} {}")
+    )  # fmt: skip
     words = rng.choice(TOPICS), rng.choice(VERBS)
     options: dict[str, Any] = {"profile": rng.choice(PROFILES), "k": rng.choice((1, 3, 10, 40))}
     if (where := rng.choice(FILTERS)) is not None:
@@ -88,12 +89,13 @@ def draw(rng: random.Random, ids: list[str]) -> tuple[str, str, dict[str, Any]]:
         ({}, {}, {}, {"since": "2026-01-15"}, {"until": "2026-02-10"}, {"time": "filter"}, {"offset": 4})
     )
     options |= rng.choice(({}, {}, {}, {"per_source": 1}, {"min_confidence": 0.9}, {"lanes": ["lexical"]}))
+    options |= rng.choice(({}, {"scope": "filter"}, {"scope": "off"}, {"scope": "prefer", "session": "s3"}))
     return rng.choice(OPERATORS) + form.format(*words), rng.choice(ids), options
 
 
 SWITCHED_OFF: dict[str, dict[str, Any]] = {
     "unwritten": {"as_of": None},
-    "filter": {"where": None, "since": None, "until": None, "time": "off", "syntax": False},
+    "filter": {"where": None, "since": None, "until": None, "time": "off", "syntax": False, "scope": "off"},
     "candidates": {"candidates": None},
     "lanes": {"k": 9_000, "lanes": None, "token_budget": None},
     "folded": {"fill": True, "token_budget": None},
@@ -156,8 +158,9 @@ def check(vault: Vault, query: str, id_: str, options: dict[str, Any]) -> Absenc
 
 def check_pairs(vault: Vault, n: int, seed: int) -> set[str]:
     rng = random.Random(seed)
-    ids = [chunk.id for chunk in vault.list({"status": {"in": ["active", "invalidated"]}}, limit=None)]
-    ids += [chunk.id for chunk in vault.list({"snoozed_until": "*"}, limit=None)]
+    ids = [chunk.id for chunk in vault.list(limit=None)]
+    in_a_state = [*vault.list({"status": "invalidated"}, limit=None), *vault.list({"snoozed_until": "*"}, limit=None)]
+    ids += [chunk.id for chunk in in_a_state] * 3
     return {check(vault, *draw(rng, ids)).stage for _ in range(n)}
 
 
@@ -230,6 +233,34 @@ def test_wrong_ids_and_options_are_refused(world: Vault) -> None:
     with pytest.raises(TypeError, match="no limit="):
         world.why_not("crane", "t4-9", limit=3)  # type: ignore[call-arg]
     assert world.why_not("crane", "t4-9", as_of="1999-01-01").stage == "unwritten"
+
+
+@pytest.mark.parametrize(
+    ("id_", "options", "error"),
+    [
+        ("", {}, "not an id; give non-empty text"),
+        (None, {}, "not an id"),
+        ("t4-9", {"query": None}, "must be text"),
+        ("t4-9", {"k": True}, "k=True must be a whole number"),
+        ("t4-9", {"since": "2026-02-01", "until": "2026-01-01"}, "is not before until"),
+        ("t4-9", {"scope": "all"}, "must be one of prefer, filter, off"),
+        ("t4-9", {"session": 3}, "must be the name of the session"),
+        ("t4-9", {"lanes": []}, "must name some of lexical, vector, facts"),
+        ("t4-9", {"where": {"nofield": 1}}, "which no chunk of this vault has"),
+        ("t4-9", {"min_confidence": 3}, "from 0 to 1"),
+    ],
+    ids=str,
+)
+def test_what_is_wrong_is_named_with_what_to_do(world: Vault, id_: Any, options: dict[str, Any], error: str) -> None:
+    with pytest.raises(lamina.InvalidArgument, match=error):
+        world.why_not(**{"query": "harbour crane", "id": id_, **options})
+
+
+def test_an_empty_question_and_moments_to_come_are_answered(world: Vault) -> None:
+    for query in ("", "  "):
+        found = check(world, query, "t4-9", {})
+        assert (found.stage, "the question is empty" in found.reason) == ("lanes", True)
+    assert check(world, "salt road", "t4-9", {"as_of": "2050-01-01"}).stage in STAGES
 
 
 def test_a_place_in_a_source_is_an_id(tmp_path: Path, clock: FixedClock) -> None:

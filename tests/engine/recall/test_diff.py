@@ -211,6 +211,36 @@ def test_wrong_moments_and_budgets_are_refused(diary: Vault, clock: FixedClock) 
         diary.diff(QUERY, since="2026-01-01", as_of="2026-01-01")  # type: ignore[call-arg]
 
 
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"query": ""}, "has no words: give a question, or none"),
+        ({"query": " \n"}, "has no words"),
+        ({"query": 7}, "must be text"),
+        ({"query": QUERY, "k": 0}, "k=0 must be a whole number from 1"),
+        ({"query": QUERY, "scope": "all"}, "must be one of prefer, filter, off"),
+        ({"query": QUERY, "session": 3}, "must be the name of the session"),
+        ({"query": QUERY, "where": 3}, "where must be a mapping"),
+        ({"since": None}, "is not a date; give ISO 8601"),
+        ({"since": float("nan")}, "is not a date"),
+        ({"since": "2026-01-01", "until": "2026-01-01"}, "is not before until=.*: give an earlier moment"),
+        ({"since": "2030-01-01"}, "is not before until=.*: give an earlier moment"),
+        ({"budget": "9"}, "from 50 up"),
+        ({"scope": "off"}, "without a question"),
+    ],
+    ids=str,
+)
+def test_what_is_wrong_is_named_with_what_to_do(diary: Vault, options: dict[str, Any], error: str) -> None:
+    with pytest.raises(lamina.InvalidArgument, match=error):
+        diary.diff(**{"since": "2026-01-01", **options})
+
+
+def test_a_moment_to_come_is_said(diary: Vault) -> None:
+    for query in (QUERY, None):
+        assert "; it is 20" in diary.diff(query, since="2026-01-01", until="2050-01-01").text
+        assert "; it is" not in diary.diff(query, since="2026-01-01").text
+
+
 def test_a_moment_before_the_vault_and_what_was_forgotten_are_said(diary: Vault, clock: FixedClock) -> None:
     since = moment(clock)
     found = diary.diff(QUERY, since="1999-01-01")

@@ -352,4 +352,4 @@ def test_a_form_is_that_of_the_only_name_that_begins_it_or_begins_with_it() -> N
             if len(word) >= 4 and (name.startswith(word) or (len(name) >= 4 and word.startswith(name) and len(word) - len(name) <= 6))
         }  # fmt: skip
         if word not in places:  # a name itself is none of its forms
-            assert _place_of_form(known, word) == (found.pop() if len(found) == 1 else ()), word
+            assert _place_of_form(known, word, word) == (found.pop() if len(found) == 1 else ()), word
