@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -25,6 +25,7 @@ from lamina_engine.stored_json import read_json
 if TYPE_CHECKING:
     from lamina_engine.index.view import View
     from lamina_engine.memory import Memory
+    from lamina_engine.results import Fact
 
 ORIGIN: Final = "note"
 _SUBJECT_FIELDS: Final = frozenset({"about", "entity", "subject"})
@@ -102,12 +103,16 @@ def extract_notes(memory: Memory, *, redo: bool = True) -> ExtractReport:
     view = memory.view()
     kg = fact_view(view)
     drafts: list[Draft] = []
+    files: dict[str | None, str] = {}
     for note in _notes(view):
         fields = list(_note_drafts(kg, note, report.dropped))
         drafts += fields
+        files |= dict.fromkeys([draft.source for draft in fields], note.source)
         report.observations += bool(fields)
     if drafts:
-        report.count(write(memory, drafts, origin=ORIGIN, skip_bad=True))
+        new = _select_new(kg, drafts, files)
+        report.unchanged += len(drafts) - len(new)
+        report.count(write(memory, new, origin=ORIGIN, skip_bad=True))
     report.aliases = _add_aliases(memory, view, report)
     if redo:
         report.closed = _retract_removed(memory, drafts)
@@ -296,6 +301,41 @@ def _add_aliases(memory: Memory, view: View, report: ExtractReport) -> int:
                 except (LaminaError, ValueError) as error:
                     report.dropped.append(Drop(f"{note.source}: alias {name[:_MAX_KEY]!r}", str(error)))
     return added
+
+
+def _select_new(kg: FactView, drafts: Sequence[Draft], files: Mapping[str | None, str]) -> list[Draft]:
+    """Return the drafts without those whose fact has ended since while the note went on saying the same.
+
+    Such a note says nothing new, so what ended its fact stands, until the note says something else.
+    """
+    earlier: dict[tuple[str, str, str], dict[str, Fact]] = defaultdict(dict)
+    for fact in kg.facts_at(sorted(rows_of_origin(kg, ORIGIN))):
+        earlier[fact.source, fact.subject.casefold(), fact.predicate][fact.object.casefold()] = fact
+    if all(fact.valid_to_us is None for facts in earlier.values() for fact in facts.values()):
+        return list(drafts)
+    keys = [(files[draft.source], _name_of(kg, draft.subject), draft.predicate) for draft in drafts]
+    stated: dict[tuple[str, str, str], set[str]] = defaultdict(set)
+    for draft, key in zip(drafts, keys, strict=True):
+        stated[key] |= {draft.object.casefold(), _name_of(kg, draft.object)}
+
+    def is_new(draft: Draft, key: tuple[str, str, str]) -> bool:
+        facts = earlier.get(key, {})
+        fact = facts.get(_name_of(kg, draft.object)) or facts.get(draft.object.casefold())
+        if fact is None or fact.valid_to_us is None:
+            return True
+        later = [value for value, other in facts.items() if other.row > fact.row]
+        by_itself = any(facts[value].valid_from_us == fact.valid_to_us for value in later)
+        if by_itself and not kg.registry.is_functional(draft.predicate):
+            return True  # the note's next value ended it, when there could be one only
+        return not stated[key].issuperset(later)
+
+    return [draft for draft, key in zip(drafts, keys, strict=True) if is_new(draft, key)]
+
+
+def _name_of(kg: FactView, name: str) -> str:
+    """Return the folded name of what a name stands for, else the name itself."""
+    entity = kg.resolve(name).entity
+    return (name if entity is None else entity.name).casefold()
 
 
 def _retract_removed(memory: Memory, drafts: Sequence[Draft]) -> int:

@@ -183,7 +183,7 @@ def _match_names(view: View, text: str) -> list[tuple[str, tuple[Place, ...], fl
 def _place_of_form(names: Names, word: str, form: str) -> tuple[Place, ...]:
     """Return the only place whose name is longer or shorter than a word, folded: jinja, supervisord."""
     least = _LEAST_FORM - 1 if word.isupper() else _LEAST_FORM
-    if len(form) < least or form in STOP_WORDS:
+    if len(form) < least or form in STOP_WORDS or form.isdecimal():
         return ()
     shorter = (form[:length] for length in range(max(len(form) - _MOST_ADDED, _LEAST_FORM), len(form)))
     found = {names.places[name] for name in shorter if name in names.places}
@@ -205,7 +205,8 @@ def _read_names(view: View) -> Names:
     values = view.categories.values("project")
     used = np.flatnonzero(np.bincount(codes[codes != NO_VALUE]))  # np.unique would import numpy.ma
     projects = [Place("project", values[code]) for code in used.tolist()]
-    for place in (*projects, *_folders(view)):
+    folders = [place for place in _folders(view) if not _key(place.name.rpartition("/")[2]).isdecimal()]  # of a year
+    for place in (*projects, *folders):
         found.setdefault(_key(place.name.rpartition("/")[2]), set()).add(place)
     found.pop("", None)
     for names in _aliases(view):

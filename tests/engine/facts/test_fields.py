@@ -4,6 +4,8 @@ from pathlib import Path
 
 from lamina_engine.facts.entities import add_entity
 from lamina_engine.facts.fields import extract_notes
+from lamina_engine.facts.log import Draft
+from lamina_engine.facts.log import write as add
 from lamina_engine.facts.predicates import declare
 from lamina_engine.facts.questions import ask
 from lamina_engine.facts.view import fact_view_at
@@ -100,6 +102,25 @@ def test_a_second_run_changes_nothing_and_an_edit_takes_back(memory: Memory, tmp
     read(memory, notes)
     extract_notes(memory)
     assert facts(memory, "Keystone") == set()
+
+
+def test_what_was_stated_since_stands_until_the_note_says_something_new(memory: Memory, tmp_path: Path) -> None:
+    # a stranger's trial: any other file, ingested, made the note's old value answer again
+    folder = write(tmp_path / "notes", gizmo="port:: 77\nowner:: [[Ann]]\n")
+
+    def run(**notes: str) -> set[tuple[str, str, bool]]:
+        read(memory, write(folder, **notes))
+        extract_notes(memory)
+        return facts(memory, "gizmo")
+
+    assert run() == {("port", "77", False), ("owner", "Ann", True)}
+    ref = {("port", "99", False), ("owner", "Bob", True)}
+    add(memory, [Draft("gizmo", "port", "99"), Draft("gizmo", "owner", "Bob", kind="entity")])
+    assert run() == ref
+    assert run(other="hello\n") == ref
+    assert run(gizmo="A word more.\n\nport:: 77\nowner:: [[Ann]]\n") == ref
+    assert ("port", "88", False) in run(gizmo="port:: 88\nowner:: [[Ann]]\n")
+    assert run(gizmo="port:: 77\nowner:: [[Ann]]\n") == {("port", "77", False), ("owner", "Bob", True)}
 
 
 def test_sections_about_known_entities_links_and_named_subjects(memory: Memory, tmp_path: Path) -> None:

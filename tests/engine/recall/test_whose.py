@@ -307,6 +307,19 @@ def test_folders_and_roots_are_names_and_several_may_share_one(tmp_path: Path) -
         assert [hit.source for hit in gamma] == ["gamma/notes/cache.md"]
 
 
+@pytest.mark.parametrize("question", ["what did we decide in 2026", "deploys on 2026-02-07", "room 2026"])
+def test_digits_alone_name_no_folder(tmp_path: Path, question: str) -> None:
+    # a stranger's trial: transcripts of Codex lie in folders of years, so every dated question was about them
+    for folder in ("codex/2026/02/07", "codex/2026-trips", "notes"):
+        path = tmp_path / "files" / folder / "deploys.md"
+        path.parent.mkdir(parents=True)
+        path.write_text(f"# Deploys\n\nOne more room for deploys is in {folder}.\n", encoding="utf-8")
+    with lamina.open(tmp_path / "v", create=True) as vault:
+        vault.ingest(tmp_path / "files")
+        assert vault.recall(question).scope == ()
+        assert scope_of(vault.recall("deploys of codex")).names == ("folder codex",)
+
+
 def test_the_past_knows_the_names_of_the_past(tmp_path: Path) -> None:
     with lamina.open(tmp_path / "v", create=True, clock=FixedClock("2026-01-01")) as vault:
         vault.add(
