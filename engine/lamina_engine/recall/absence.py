@@ -291,7 +291,7 @@ class _Reader:
             clauses.append(f"{name} {self._arguments[name]}")
             fixes[name] = None
         window = request.window
-        if window is not None and window.strict and not window.start_us <= created < window.end_us:
+        if window is not None and window.strict and not window.inside(view)[row]:
             clauses.append(f'the time "{window.phrase}"')
             fixes["time"] = "off"
         for scope in request.scopes:

@@ -38,7 +38,7 @@ from lamina_engine.recall.pack import pack
 from lamina_engine.recall.pages import Page, first_page, has_all
 from lamina_engine.recall.relevance import LOOKED_AT, WORD_TABLE, rate_rows
 from lamina_engine.recall.request import Request, make_request
-from lamina_engine.recall.time_window import WindowCandidates, find_window
+from lamina_engine.recall.time_window import WindowCandidates, find_window, require_window
 from lamina_engine.recall.whose import find_scopes, preferred_rows, require_scopes, weighing_rows
 from lamina_engine.results import Chunk, Hit, Snippet
 from lamina_kernels.layouts import BOOL, F32, F64, I64
@@ -313,10 +313,13 @@ def _rank_pages(
 
 def _rank(memory: Memory, view: View, request: Request, page: Page, *, with_facts: bool) -> tuple[Ranking, Page | None]:
     """Run the lanes, score candidates and select hits of a page; return it with the next one."""
-    profile, window = request.profile, (request.since_us, request.until_us)
-    if request.window is not None and (page.within or (request.window.alone and request.window.strict)):
-        window = request.window.start_us, request.window.end_us
-    selection = select_rows(view, request.where, *window, invalidated=profile.invalidated > 0.0, now_us=request.now_us)
+    profile, window = request.profile, request.window
+    selection = select_rows(
+        view, request.where, request.since_us, request.until_us, invalidated=profile.invalidated > 0.0,
+        now_us=request.now_us,
+    )  # fmt: skip
+    if window is not None and (page.within or (window.alone and window.strict)):
+        selection = require_window(view, selection, window)
     selection = require_scopes(selection, request.scopes)
     operators, linkable = None, selection
     if request.parsed is not None:

@@ -8,8 +8,9 @@ as without this module.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from datetime import datetime, timedelta
+from collections.abc import Iterable, Mapping
+from datetime import date, datetime, timedelta
+from itertools import product
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -18,13 +19,14 @@ from msgspec.structs import replace
 
 from lamina_engine.clock import MISSING_US, US_PER_DAY, US_PER_S, format_instant, format_local, parse_instant, zone
 from lamina_engine.errors import InvalidArgument
-from lamina_engine.index.analysis import Analyzer
+from lamina_engine.index.analysis import Analyzer, term_hash
 from lamina_engine.index.scoring import Bm25
+from lamina_engine.index.state import ACTIVE
 from lamina_engine.index.view import View
 from lamina_engine.recall.filters import select_rows
 from lamina_engine.recall.lanes import PreferredRows, Selection, Words
 from lamina_engine.time.lexicon import may_mention_time
-from lamina_kernels.layouts import F64, I64
+from lamina_kernels.layouts import BOOL, F64, I64, U32
 
 if TYPE_CHECKING:
     from lamina_engine.profiles import TimePreference
@@ -38,6 +40,10 @@ _REQUESTED_WEIGHT: Final = 0.1
 """Weight where the caller wants a preference and the profile has none."""
 _SURE: Final = 0.8
 """Confidence of a time that bounds what somebody wrote: a date, a month, a week, and nothing vague."""
+_NAMED_DAYS: Final = ("date", "day")
+_ONE_DAY: Final = timedelta(days=1, hours=1)
+"""The longest day: that on which the clock is set back."""
+_HALF_A_YEAR_US: Final = 183 * US_PER_DAY
 _WORD: Final = re.compile(r"\w")
 _UNDATED_DAYS: Final = 1e9
 """Days outside of every window for a chunk without a date."""
@@ -64,6 +70,14 @@ class TimeWindow(Struct, frozen=True):
     """The question holds only the time, so every chunk in the window matches it, and by default nothing else does."""
     topic: str | None = None
     """Of a question for what somebody wrote then: the rest of it says no more."""
+    naming: tuple[int, ...] = ()
+    """Rows that a window of one day holds because they name it, whatever they are dated; ascending."""
+
+    def inside(self, view: View) -> BOOL:
+        """Return the rows that a strict window holds, bool (rows,)."""
+        found: BOOL = (view.created_us >= self.start_us) & (view.created_us < self.end_us)
+        found[list(self.naming)] = True
+        return found
 
     def trace(self, tz: str) -> dict[str, Any]:
         """Return the window as shown by ``Hits.explain``."""
@@ -109,7 +123,12 @@ def find_window(view: View, request: Request) -> TimeWindow | None:
         topic = written_topic(request.text.replace(found.phrase, " ", 1))
         return window if topic is None else replace(window, topic=topic, strict=request.time != "prefer")
     window = make_window(settings, start, end, found.confidence, found.phrase, mode or "filter")
-    return replace(window, alone=True, strict=request.time != "prefer")
+    window = replace(window, alone=True, strict=request.time != "prefer")
+    if not window.strict or found.kind not in _NAMED_DAYS or found.window[1] - found.window[0] > _ONE_DAY:
+        return window
+    naming = rows_naming(view, found.window[0].date())
+    # what speaks of the day is no worse than what is dated by it
+    return replace(window, naming=naming, weight=0.0) if naming else window
 
 
 def make_window(
@@ -149,9 +168,11 @@ class WindowCandidates(PreferredRows):
     """Rows in or near a window, added to every lane."""
 
     def __init__(self, view: View, selection: Selection, window: TimeWindow, *, enough: int) -> None:
-        before, after = (0.0, 0.0) if window.strict else (window.before_days, window.after_days)
-        first = max(window.start_us - round(before * US_PER_DAY), EARLIEST_US)
-        stop = min(window.end_us + round(after * US_PER_DAY), LATEST_US)
+        if window.strict:
+            super().__init__(window.inside(view), selection, enough)
+            return
+        first = max(window.start_us - round(window.before_days * US_PER_DAY), EARLIEST_US)
+        stop = min(window.end_us + round(window.after_days * US_PER_DAY), LATEST_US)
         created = view.created_us
         super().__init__((created >= first) & (created < stop), selection, enough)
 
@@ -186,6 +207,54 @@ def recompute_factor(terms: Mapping[str, Any]) -> float:
     days = np.array([float(terms["outside_days"])])
     found = time_factor(days, float(terms["weight"]), float(terms["before_days"]), float(terms["after_days"]))
     return float(found[0])
+
+
+def rows_naming(view: View, day: date) -> tuple[int, ...]:
+    """Return the rows whose title, text or fields name a day; one without its year is the nearest to their own date."""
+    from lamina_engine.time.dates import written_day
+    from lamina_engine.time.lexicon import words_of_month
+
+    def hashes(words: Iterable[str]) -> U32:
+        return np.array(sorted({term_hash(word) for word in words}), np.uint32)
+
+    stems = [term.stem for term in Analyzer().query(" ".join(words_of_month(day.month)), view.languages)]
+    numbers = {str(day.day), f"{day.day:02}"}, {str(day.month), f"{day.month:02}"}
+    months, days = (np.concatenate(view.rows_with_each(hashes(words))) for words in (stems, numbers[0]))
+    found = [np.intersect1d(months, days), view.rows_with_all(hashes([f"{day:%Y%m%d}"])), _rows_with_field(view, day)]
+    found += [view.rows_with_all(hashes((str(day.year), *parts))) for parts in product(*numbers)]
+    rows = np.array(sorted(set(np.concatenate(found).tolist())), np.int64)  # np.unique would import numpy.ma
+    rows = rows[view.state.status[rows] == ACTIVE]
+    records = view.snapshot.records("chunks", rows, ("title", "text", "metadata"))
+    contents = ["\n".join(filter(None, record.values())) for record in records]
+    pattern, noon = written_day(day), parse_instant(day) + US_PER_DAY // 2
+    near = np.abs(view.created_us[rows] - noon) < _HALF_A_YEAR_US
+    return tuple(
+        row
+        for row, content, is_near in zip(rows.tolist(), contents, near.tolist(), strict=True)
+        if any(
+            match["worded"] is None or match["year"] == str(day.year) or (match["year"] is None and is_near)
+            for match in pattern.finditer(content)
+        )
+    )
+
+
+def _rows_with_field(view: View, day: date) -> I64:
+    """Return the rows with a field of that day in their frontmatter."""
+    import pyarrow.compute as pc
+
+    found = [np.empty(0, np.int64)]
+    for segment in view.snapshot.segments("chunks"):
+        named = pc.fill_null(pc.match_substring(segment.column("metadata"), day.isoformat()), False)
+        found.append(np.flatnonzero(named.to_numpy(zero_copy_only=False)) + segment.start)
+    rows = np.concatenate(found)
+    return rows[rows < view.rows]
+
+
+def require_window(view: View, selection: Selection, window: TimeWindow) -> Selection:
+    """Return the selected rows that a strict window holds."""
+    inside = window.inside(view)
+    live = inside if selection.live is None else inside & selection.live
+    return replace(selection, live=live, count=int(np.count_nonzero(live)), must_is_all=False)
 
 
 def _microseconds(moment: datetime) -> int:

@@ -142,3 +142,19 @@ def _valid(year: str, month: str, day: str) -> str | None:
         return date(int(year), int(month), int(day)).isoformat()
     except ValueError:
         return None
+
+
+def written_day(day: date) -> re.Pattern[str]:
+    """Return the pattern of a day as texts write it, in digits or in words; those may leave out the ``year``."""
+    from lamina_engine.time.lexicon import words_of_month  # builds its words at the first question with a time
+
+    number, months = f"0?{day.day}", "|".join(map(re.escape, words_of_month(day.month)))
+    digits = (
+        rf"{day.year}(?P<sep>[-/._])0?{day.month}(?P=sep){number}|{day.year}{day.month:02}{day.day:02}"
+        rf"|{number}\.\s?0?{day.month}\.\s?{day.year}"
+    )
+    worded = (
+        rf"(?P<worded>{number}(?:st|nd|rd|th|\.)?[\s-]+(?:(?:of|de|di)\s+)?(?:{months})"
+        rf"|(?:{months})\.?\s+(?:the\s+)?{number}(?:st|nd|rd|th)?)(?![\w:])(?:(?:\.|,|\s+de)?[\s-]+(?P<year>\d{{4}})(?!\d))?"
+    )
+    return re.compile(rf"(?<![\w.-])(?:(?:{digits})(?!\.?\d)|{worded})", re.IGNORECASE)

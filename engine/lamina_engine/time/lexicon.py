@@ -306,6 +306,15 @@ def vocabulary() -> dict[str, Senses]:
     return found
 
 
+def words_of_month(month: int) -> list[str]:
+    """Return the names and abbreviations of a month in all languages, longest first."""
+    every = (words[name].split()[month - 1] for words in WORDS.values() for name in _MONTH_WORDS if name in words)
+    return sorted({word for each in every for word in each.split("/")} - {"-"}, key=lambda word: (-len(word), word))
+
+
+_MONTH_WORDS: Final = ("month", "abbreviation")
+
+
 def _add(found: dict[str, Senses], word: str, category: str, value: str | int, language: int) -> None:
     senses = found.setdefault(word, {})
     known = senses.get(category)

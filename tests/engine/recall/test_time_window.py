@@ -265,3 +265,44 @@ def test_words_alone_are_matched_even_where_they_name_a_time(diary: Vault) -> No
     for hits in (diary.recall("February", 30, lanes=["lexical"]), diary.recall("February", 30, profile="lexical")):
         assert "report" in [hit.id for hit in hits]
         assert all("by_time" not in hit.terms for hit in hits)
+
+
+# ---------------------------------------------------------------- a day that a text names
+
+
+@pytest.mark.parametrize(
+    "query", ["what happened on 7 february 2026", "what happened on 2026-02-07?", "was ist am 7. Februar 2026 passiert"]
+)
+def test_what_names_the_day_is_found_whatever_its_date(tmp_path: Path, query: str) -> None:
+    # a stranger's trial: the postmortem of that day, written three days later, was left out
+    with lamina.open(tmp_path / "v", create=True, clock=FixedClock(NOW), embedder="none") as vault:
+        for id_, text, created in [
+            ("dated", "Chat filter: a list of words.", "2026-02-07"),
+            ("named", "Sat 7 Feb 18:05-21:40 logins failing.", "2026-02-10"),
+            ("digits", "Logins fail, seen on 07.02.2026 by Ann.", "2025-06-01"),
+            ("iso", "Ticket 2026-02-07: logins fail.", "2026-05-01"),
+            ("german", "Am 7. Februar 2026 ging nichts.", "2026-06-01"),
+            ("other-year", "7 February 2024: nothing at all.", "2026-02-12"),
+            ("long-ago", "7 Feb: the pump failed.", "2025-03-01"),
+            ("other-day", "17 Feb 2026 and 7 March 2026, 2 Feb, version 7.2.2026.1.", "2026-02-11"),
+        ]:
+            vault.add(text, id=id_, created_at=created)
+        hits = vault.recall(query)
+        assert {hit.id for hit in hits} == {"dated", "named", "digits", "iso", "german"}
+        assert [recompute(hit.terms) for hit in hits] == pytest.approx([hit.score for hit in hits], abs=1e-9)
+        assert len({hit.score for hit in hits}) == 1
+        assert {hit.id for hit in vault.recall("what happened in february 2026")} == {
+            "dated",
+            "named",
+            "other-day",
+            "other-year",
+        }
+
+
+def test_a_field_of_the_frontmatter_names_its_day(tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "review.md").write_text("---\ndate: 2026-02-10\nincident: 2026-02-07\n---\n\nLogins fail.\n")
+    with lamina.open(tmp_path / "v", create=True, clock=FixedClock(NOW), embedder="none") as vault:
+        vault.ingest(tmp_path / "notes")
+        assert [hit.source for hit in vault.recall("what happened on 7 february 2026")] == ["review.md"]
+        assert not vault.recall("what happened on 8 february 2026")
