@@ -33,11 +33,13 @@ _FILE_FIELDS: Final = frozenset(
     re.findall(
         r"\w+",
         """title aliases alias tags tag created updated modified created_at updated_at date_created date_modified cssclass cssclasses
-    publish permalink lang language_code layout draft weight toc slug id uid uuid template language encoding facts observation
+    publish permalink language_code layout draft weight toc slug id uid uuid template encoding facts observation
     content_type review_by tocdepth orphan nosearch nocomments""",
     )
 )
 """Fields that say something of the file and nothing of its subject."""
+_LANGUAGE: Final = frozenset({"lang", "language"})
+"""In a head the same: in what the file is written. A line `language:: Rust` says it of the subject."""
 _PLAIN_TYPES: Final = frozenset(
     re.findall(
         r"\w+",
@@ -154,6 +156,8 @@ def _notes(view: View) -> Iterator[_Note]:
 def _note_drafts(kg: FactView, note: _Note, dropped: list[Drop]) -> Iterator[Draft]:
     first = note.chunks[0]["id"]
     for key, value in note.metadata.items():
+        if key.casefold() in _LANGUAGE:
+            continue
         texts = list(_values(value))
         if len(texts) > 1 and _has_one_value(kg, key):
             why = f"it lists {len(texts)} values and has one at a time: the last is kept; `lamina facts declare` allows several"

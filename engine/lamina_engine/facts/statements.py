@@ -24,6 +24,8 @@ def _words(text: str) -> frozenset[str]:
 
 _LEAST: Final = 0.5
 """Likeness from which on a word of a sentence says a word of a question."""
+_SAME: Final = 0.9
+"""Likeness of two forms of one word."""
 _SAID_BEFORE: Final = 0.8
 """The same of a word of an earlier sentence."""
 _BACK: Final = 2
@@ -216,11 +218,18 @@ def _without_verb(words: Sequence[str], lower: Sequence[str], noun: list[int]) -
 
 def _is_name_of_question(words: Sequence[str], i: int) -> bool:
     word = words[i]
+    if _is_letter(words, i):
+        return True
     if word.lower() in vocabulary.QUESTION_WORDS or vocabulary.is_grammar(word.lower()):
         return False
     if IDENTIFIER.search(word) or word.isdigit():
         return not (word.islower() and word.replace("-", "").isalpha())
     return word[:1].isupper() and (i > 0 or is_name(words, 0) or (len(word) > 1 and word.isupper()))
+
+
+def _is_letter(words: Sequence[str], i: int) -> bool:
+    """Return whether a word is a letter that tells one thing from others: "building A"."""
+    return i > 0 and len(words[i]) == 1 and words[i].isalpha() and words[i].isupper() and words[i] != "I"
 
 
 def rate_sentence(asking: Asking, said: Sequence[Sentence], at: int, year: str = "") -> float | None:
@@ -232,7 +241,9 @@ def rate_sentence(asking: Asking, said: Sequence[Sentence], at: int, year: str =
     hits: dict[int, int] = {}
     missing: list[Missing] = []
     for i, name in asking.names:
-        place = next((k for k, word in enumerate(sentence.lower) if _is_called(name.lower(), word)), None)
+        said_words = sentence.words if len(name) == 1 and name.isalpha() else sentence.lower
+        wanted = name if said_words is sentence.words else name.lower()
+        place = next((k for k, word in enumerate(said_words) if _is_called(wanted, word)), None)
         if place is not None:
             hits[i] = place
         elif name != year:
@@ -288,6 +299,8 @@ def _pair_words(asking: Asking, sentence: Sentence, hits: dict[int, int]) -> flo
                 like = float(set(word.split("-")) <= {*sentence.lower, *parts(said)} or word == said)
             else:
                 like = max((likeness(word, part) for part in parts(said)), default=0.0)
+            if word in _RUNNING and asking.kind != "who" and like < _SAME:
+                continue  # what a server runs on says nobody who runs it
             if like >= _LEAST:
                 pairs.append((-like, i, k))
     taken: set[int] = set()

@@ -51,6 +51,14 @@ _MEASURES: Final = _words(
     """kg litres litre km degrees hours hour minutes minute days day weeks months years seconds ms h min gb mb tb a v kw cm mm metres
     january february march april may june july august september october november december"""
 )
+_MEASURED: Final = (
+    (_words("degrees degree celsius fahrenheit"), _words("hot cold warm high low")),
+    (_words("kg g tonnes tons"), _words("heavy big large high low")),
+    (_words("hours hour minutes minute days day weeks months years seconds ms h min"), _words("long late fast high low big large")),
+    (_words("km m cm mm metres metre meters"), _words("long tall high low deep wide big large small")),
+)  # fmt: skip
+"""Units, and what they are a measure of."""
+_OPENING: Final = _words("because since while when although but after before")
 _CURRENCIES: Final = _words("€ $ £ % euro euros eur dollars usd francs chf pounds kroner cents")
 _BEFORE_THINGS: Final = _words("in at near on for of a an since until")
 _BESIDE: Final = 3
@@ -99,7 +107,7 @@ def find_values(
     if kind == "amount":
         return any(_is_sum(words, i) or not _MONEY.isdisjoint(noun) for i in numbers)
     if kind == "measure":
-        return bool(numbers) if "old" not in noun else _AGE.search(text) is not None
+        return _AGE.search(text) is not None if "old" in noun else any(_measures(words, i, noun) for i in numbers)
     return _says_what(kind, words, hits, noun, heads, left, numbers)
 
 
@@ -125,7 +133,22 @@ def _says_what(
     places = [hits[i] for i in heads if i in hits]
     if not places:
         return bool(names)  # the noun is no more than a sort of thing
-    return any(abs(i - at) <= _BESIDE for i in {*names, *numbers} for at in places)
+    return any(abs(i - at) <= _BESIDE and _is_one_clause(words, i, at) for i in {*names, *numbers} for at in places)
+
+
+def _is_one_clause(words: Sequence[str], i: int, k: int) -> bool:
+    """Return whether no clause of a reason or a time begins between two words."""
+    return _OPENING.isdisjoint(word.lower() for word in words[min(i, k) : max(i, k)])
+
+
+def _measures(words: Sequence[str], i: int, noun: Collection[str]) -> bool:
+    """Return whether a number can say how deep something is: neither a moment, nor how long, nor how warm."""
+    if _is_day(words, i) or re.fullmatch(r"(?:19|20)\d\d(?:-\d\d?)*|\d\d?:\d\d", words[i]):
+        return "late" in noun
+    after = [word.lower() for word in words[i + 1 : i + 3]]
+    if not (vocabulary.DEGREES - {"much"} - set(noun)).isdisjoint(after):
+        return False
+    return all(not units.issuperset(after[:1]) or not degrees.isdisjoint(noun) for units, degrees in _MEASURED if after)
 
 
 def _continues_name(words: Sequence[str], i: int, taken: Collection[int]) -> bool:
@@ -155,7 +178,9 @@ def is_name(words: Sequence[str], i: int) -> bool:
 
 
 def _is_day(words: Sequence[str], i: int) -> bool:
-    """Return whether a number is a day of a month."""
+    """Return whether a number is a day of a month, also the first of "5 to 9 March"."""
+    if i + 2 < len(words) and words[i + 1] in {"to", "and", "until"} and words[i + 2].isdigit():
+        return _is_day(words, i + 2)
     return any(_DAY.fullmatch(words[k]) for k in (i - 1, i + 1) if 0 <= k < len(words))
 
 

@@ -259,6 +259,19 @@ def test_a_list_of_what_has_one_value_at_a_time_is_told(memory: Memory, tmp_path
     assert ("owner", "Ann", False) in facts(memory, "T")
 
 
+def test_the_language_of_a_thing_is_a_fact_and_that_of_its_file_none(memory: Memory, tmp_path: Path) -> None:
+    # a stranger's trial: `language:: Rust` was left out without a word
+    folder = write(
+        tmp_path / "notes", zorb="---\nlang: en-US\n---\n\nlanguage:: Rust\n", quill="lang:: go\n", vela="---\nlanguage: english\nowner: Ann\n---\n\nText.\n"
+    )  # fmt: skip
+    read(memory, folder)
+    extract_notes(memory)
+    assert facts(memory, "zorb") == {("language", "Rust", False)}
+    assert facts(memory, "quill") == {("lang", "go", False)}
+    assert facts(memory, "vela") == {("owner", "Ann", False)}
+    assert ask(memory, "which language is zorb written in?")[0].object == "Rust"
+
+
 def test_what_a_program_was_to_fill_in_is_no_fact(memory: Memory, tmp_path: Path) -> None:
     text = (
         ":LastChangedBy: $LastChangedBy$\n:Revision: $Revision: 41 $\n:release: |version|\n:tocdepth: 2\n:maintainer: Ada\n\nAtlas\n=====\n\n"

@@ -106,3 +106,41 @@ def test_code_and_questions_state_nothing() -> None:
 def test_one_word_of_a_sentence_says_one_word_of_the_question() -> None:
     assert best("who signed the contract?", "The contract ended, Tove knows.") is None
     assert best("who keeps the keeper's key?", "The key is kept by Olaf.") is None
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("how deep is the cistern?", "The cistern is 12 metres long and kept at 9 degrees."),
+        ("how big is the tub?", "Grapes come to the tub at 01:40 every night."),
+        ("how big is the budget?", "The budget was approved by Olaf on 17 March 2026."),
+        ("how many persons can the hoist in building A carry?", "The hoist in building B carries 8 persons or 630 kg."),
+        ("how much is the wine trip?", "This year's wine trip goes to Merano from 5 to 9 March."),
+        ("where does sluice run?", "Sluice is our gate. It is owned by Tove Lindgren."),
+        (
+            "which vendor of Heron went bankrupt?",
+            "Heron was put on hold by Tove Lenz because the vendor went bankrupt.",
+        ),
+    ],
+)
+def test_a_sentence_about_another_property_is_no_answer(question: str, text: str) -> None:
+    # a stranger's trial
+    assert best(question, text) is None
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "answer"),
+    [
+        ("how deep is the cistern?", "The cistern is 12 metres long and 3 metres deep.", "3 metres deep"),
+        ("how big is the tub?", "The tub holds 40 litres, the tub is filled at 01:40.", "40 litres"),
+        (
+            "how many persons can the hoist in building A carry?",
+            "A hoist in building A carries 8 persons.",
+            "8 persons",
+        ),
+        ("how much is the wine trip?", "The wine trip is 240 euros.", "240 euros"),
+        ("where does sluice run?", "Sluice runs on the host bergen.", "bergen"),
+    ],
+)
+def test_a_sentence_about_this_property_still_is(question: str, text: str, answer: str) -> None:
+    assert answer in (best(question, text) or "")
