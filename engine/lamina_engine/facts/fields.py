@@ -308,7 +308,7 @@ def _add_aliases(memory: Memory, view: View, report: ExtractReport) -> int:
 
 
 def _select_new(kg: FactView, drafts: Sequence[Draft], files: Mapping[str | None, str]) -> list[Draft]:
-    """Return the drafts without those whose fact has ended since while the note went on saying the same.
+    """Return the drafts without those that say what they said before their fact ended.
 
     Such a note says nothing new, so what ended its fact stands, until the note says something else.
     """

@@ -142,7 +142,7 @@ def _is_one_clause(words: Sequence[str], i: int, k: int) -> bool:
 
 
 def _measures(words: Sequence[str], i: int, noun: Collection[str]) -> bool:
-    """Return whether a number can say how deep something is: neither a moment, nor how long, nor how warm."""
+    """Return whether a number can be the measure asked for: no moment, nor another one."""
     if _is_day(words, i) or re.fullmatch(r"(?:19|20)\d\d(?:-\d\d?)*|\d\d?:\d\d", words[i]):
         return "late" in noun
     after = [word.lower() for word in words[i + 1 : i + 3]]

@@ -210,7 +210,10 @@ def recompute_factor(terms: Mapping[str, Any]) -> float:
 
 
 def rows_naming(view: View, day: date) -> tuple[int, ...]:
-    """Return the rows whose title, text or fields name a day; one without its year is the nearest to their own date."""
+    """Return the rows whose title, text or fields name a day.
+
+    One without its year is the nearest to their own date.
+    """
     from lamina_engine.time.dates import written_day
     from lamina_engine.time.lexicon import words_of_month
 

@@ -145,7 +145,7 @@ def _valid(year: str, month: str, day: str) -> str | None:
 
 
 def written_day(day: date) -> re.Pattern[str]:
-    """Return the pattern of a day as texts write it, in digits or in words; those may leave out the ``year``."""
+    """Return the pattern of a day in texts: in digits, or in words, maybe without ``year``."""
     from lamina_engine.time.lexicon import words_of_month  # builds its words at the first question with a time
 
     number, months = f"0?{day.day}", "|".join(map(re.escape, words_of_month(day.month)))
