@@ -405,7 +405,7 @@ def _rating(
     memory: Memory, view: View, request: Request, words: Words, query: F32 | None, corrections: Corrections, facts: FactLane,
     rows: I64,
 ) -> Callable[[], float]:  # fmt: skip
-    """Return a function of the confidence of the best of the first ten hits, or of a fact that answers."""
+    """Return a function of the confidence of the best of ten hits, or of a fact that answers."""
 
     @functools.cache
     def rate() -> float:

@@ -181,7 +181,7 @@ def _match_names(view: View, text: str) -> list[tuple[str, tuple[Place, ...], fl
 
 
 def _place_of_form(names: Names, word: str, form: str) -> tuple[Place, ...]:
-    """Return the only place whose name is longer or shorter than a word, folded: jinja, supervisord."""
+    """Return the only place whose name is longer or shorter than a folded word: supervisord."""
     least = _LEAST_FORM - 1 if word.isupper() else _LEAST_FORM
     if len(form) < least or form in STOP_WORDS or form.isdecimal():
         return ()

@@ -1,4 +1,4 @@
-"""The word by which a person keeps a session out of the vault; imports nothing, for hooks ask it first."""
+"""The word that keeps a session out of the vault; imports nothing, as hooks ask it first."""
 
 from __future__ import annotations
 

@@ -253,7 +253,7 @@ def test_wrong_ids_and_options_are_refused(world: Vault) -> None:
 )
 def test_what_is_wrong_is_named_with_what_to_do(world: Vault, id_: Any, options: dict[str, Any], error: str) -> None:
     with pytest.raises(lamina.InvalidArgument, match=error):
-        world.why_not(**{"query": "harbour crane", "id": id_, **options})
+        world.why_not(**(dict[str, Any](query="harbour crane", id=id_) | options))
 
 
 def test_an_empty_question_and_moments_to_come_are_answered(world: Vault) -> None:

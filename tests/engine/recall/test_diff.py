@@ -232,7 +232,7 @@ def test_wrong_moments_and_budgets_are_refused(diary: Vault, clock: FixedClock) 
 )
 def test_what_is_wrong_is_named_with_what_to_do(diary: Vault, options: dict[str, Any], error: str) -> None:
     with pytest.raises(lamina.InvalidArgument, match=error):
-        diary.diff(**{"since": "2026-01-01", **options})
+        diary.diff(**(dict[str, Any](since="2026-01-01") | options))
 
 
 def test_a_moment_to_come_is_said(diary: Vault) -> None:
