@@ -106,7 +106,7 @@ class Bonus(NamedTuple):
 
 
 class Words:
-    """Lexical lane of a query, its terms weighed by the statistics of a view, or of a scope in it."""
+    """Lexical lane of a query, its terms weighed by the statistics of a view or a scope."""
 
     # The result equals a scan of every row, bit for bit, however many rows stand in inverted lists: these are exact
     # behind any mask and below any row, and so is the scan of the rows behind them.
