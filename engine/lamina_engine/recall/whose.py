@@ -346,7 +346,7 @@ def _project_of_session(view: View, session: str) -> Place | None:
 def _with_project(
     view: View, request: Request, found: list[PreferredScope], weight: float, asking: Place | None
 ) -> tuple[PreferredScope, ...]:
-    """Return scopes of people with the one project of theirs that is meant: of several Johns, which."""
+    """Return scopes of people with the one project of theirs that is meant."""
     common = np.logical_and.reduce([scope.inside for scope in found])
     codes = view.categories.column(view.snapshot, "project")[: view.rows]
     projects = np.flatnonzero(np.bincount(codes[common & (codes != NO_VALUE)]))
@@ -413,7 +413,7 @@ def require_scopes(selection: Selection, scopes: tuple[PreferredScope, ...]) -> 
 
 
 def weighing_rows(scopes: tuple[PreferredScope, ...]) -> BOOL | None:
-    """Return the rows by whose statistics words are weighed: those of the one project of somebody; None for all."""
+    """Return the rows by which words are weighed: of the one project of somebody; None for all."""
     # in her own dialogue everybody says Caroline, and the name tells nothing apart; a name of a package does, on its pages
     ones = [scope.inside for scope in scopes if scope.is_one]
     return ones[0] if ones else None
