@@ -268,7 +268,7 @@ class Erasure:
         """Roots and names of the files that have no chunk left."""
         had, kept = set[tuple[str, str]](), set[tuple[str, str]]()
         for segment in self._snapshot.segments("sources"):
-            fields = (segment.column(name).to_pylist() for name in ("root", "source", "settings", "chunks"))
+            fields = (segment.texts(name) for name in ("root", "source", "settings", "chunks"))
             for root, source, settings, ids in zip(*fields, strict=True):
                 if ids:
                     had.add((root, source))

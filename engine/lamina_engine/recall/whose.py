@@ -231,7 +231,7 @@ def _aliases(view: View) -> Iterable[tuple[str, ...]]:
     facts = fact_view(view)
     entities = {facts.root(row) for s in view.snapshot.segments("aliases") for row in s.column("entity").to_pylist()}
     for row in sorted(entities):
-        if row < facts.entity_rows:
+        if 0 <= row < facts.entity_rows:
             entity = facts.entity(row)
             yield (entity.name, *entity.aliases)
 
@@ -254,9 +254,9 @@ def _read_folders(view: View, rows: int) -> list[Place]:
     for segment in view.snapshot.segments("sources"):
         count = min(segment.rows, rows - segment.start)
         if count > 0:
-            sources = segment.column("source").slice(0, count).to_pylist()
+            sources = segment.texts("source", 0, count)
             parts.update(tuple(str(source).split("/")[:-1][: _DEEPEST + 1]) for source in sources)
-            roots.update(map(str, segment.column("root").slice(0, count).unique().to_pylist()))
+            roots.update(map(str, segment.texts("root", 0, count)))
     found = [Place("root", root) for root in sorted(roots)] if len(roots) > 1 else []
     for depth in range(1, _DEEPEST + 1):
         at = sorted({each[:depth] for each in parts if len(each) >= depth})
@@ -315,7 +315,7 @@ def _rows_of_folder(view: View, name: str) -> BOOL:
 def _rows_of_root(view: View, name: str) -> BOOL:
     found = np.zeros(view.rows, np.bool_)
     for segment in view.snapshot.segments("sources"):
-        for root, ids in zip(segment.column("root").to_pylist(), segment.column("chunks").to_pylist(), strict=True):
+        for root, ids in zip(segment.texts("root"), segment.texts("chunks"), strict=True):
             if root == name:
                 rows = view.rows_of_ids(ids)
                 found[rows[rows >= 0]] = True

@@ -216,7 +216,7 @@ class Segment:
         return [read(offset) for offset in offsets.tolist()]
 
     def texts(self, name: str, first: int = 0, stop: int | None = None) -> list[Any]:
-        """Return the Python values of one column of text, or of a part of it."""
+        """Return the Python values of one column of text or lists of text, or of a part of it."""
         try:
             found: list[Any] = self.column(name)[first:stop].to_pylist()
         except UnicodeDecodeError as error:

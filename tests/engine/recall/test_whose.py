@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import random
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ from lamina_engine.profiles import BUILT_IN
 from lamina_engine.recall.explain import recompute
 from lamina_engine.recall.whose import Names, Place, _choose_project, _place_of_form
 from tests.conftest import NOW
+from tests.fuzz.vaults import Damage, copy_with
 
 DEPLOYS = [
     ("shop", "deploy", "Deploys go out on Friday by hand, Ruth presses the button."),
@@ -366,3 +368,26 @@ def test_a_form_is_that_of_the_only_name_that_begins_it_or_begins_with_it() -> N
         }  # fmt: skip
         if word not in places:  # a name itself is none of its forms
             assert _place_of_form(known, word, word) == (found.pop() if len(found) == 1 else ()), word
+
+
+@pytest.mark.parametrize(
+    ("log", "before", "after"),
+    [
+        ("sources", b"docs/plan.md", b"docs\xffplan.md"),
+        ("aliases", (1).to_bytes(8, "little") * 3, (-9).to_bytes(8, "little", signed=True) * 3),
+    ],
+)
+def test_names_of_a_vault_that_somebody_made_are_typed_errors_or_none(
+    tmp_path: Path, log: str, before: bytes, after: bytes
+) -> None:  # found by `python -m tests.fuzz hostile`
+    (tmp_path / "notes" / "docs").mkdir(parents=True)
+    (tmp_path / "notes" / "docs" / "plan.md").write_text("The crane is mended in May.")
+    with lamina.open(tmp_path / "v", create=True, clock=FixedClock(NOW)) as made:
+        made.ingest(tmp_path / "notes")
+        made.facts.add_entity("Ann", aliases=("Anna", "Annie"))
+        made.facts.add_entity("Cleo", aliases=("Clea", "Clio", "Chloe"))
+    (name,) = [path.name for path in (tmp_path / "v" / "log" / log).iterdir() if before in path.read_bytes()]
+    content = (tmp_path / "v" / "log" / log / name).read_bytes().replace(before, after)
+    copy_with(Damage(tmp_path / "v", f"log/{log}/{name}", content, True), tmp_path / "w")
+    with contextlib.suppress(lamina.VaultCorrupt), lamina.open(tmp_path / "w", mode="r") as read:
+        read.recall("when does Ann mend the crane of the docs?")
