@@ -279,11 +279,13 @@ def _line_of(change: HitChange, names: Mapping[str, str]) -> str:
 
 def _fit(first: list[str], lines: list[str], budget: int | None) -> tuple[str, int]:
     """Return the lines that a budget has room for, and the number left out."""
+    if budget is None:
+        return "\n".join([*first, *lines]), 0
     kept = [*first]
     used = count_tokens("\n".join(first)) + 1
     for place, line in enumerate(lines):
         used += count_tokens(line) + 1
-        if budget is not None and used > budget:
+        if used > budget:
             return "\n".join(kept), len(lines) - place
         kept.append(line)
     return "\n".join(kept), 0

@@ -219,36 +219,40 @@ def recompute(terms: Mapping[str, Any]) -> float:
     return min(score, float(terms.get("ceiling", score)))
 
 
-PARTS: Final[dict[str, tuple[str, ...]]] = {
-    "words": ("bm25", "coverage", "words", "lexical_rank", "corrected"),
+_PARTS: Final[dict[str, tuple[str, ...]]] = {
+    "words": ("coverage", "lexical_rank"),
     "meaning": ("cosine", "vector_rank", "vector_share"),
     "neighbour": ("received",),
-    "facts": ("facts_share", "fact", "fact_rank", "fact_score"),
-    "links": ("linked", "path"),
-    "age": ("recency", "age_days", "half_life_days", "date_missing", "age"),
-    "factor": ("factor", "role", "turn"),
+    "facts": ("facts_share", "fact"),
+    "links": ("linked",),
+    "age": ("age_days", "half_life_days", "age"),
+    "factor": ("factor",),
     "time": ("time", "by_time"),
     "boosts": ("boosts",),
     "composite": ("composite",),
     "ceiling": ("ceiling",),
     "formula": ("fusion", "rank_constant", "semantic_weight"),
 }
-"""Parts of a score and the terms of each, in the order of the formula."""
+"""Parts of a score and what `recompute` reads of each, in the order of the formula."""
+_READ: Final = tuple(name for names in _PARTS.values() for name in names)
+_RANKS: Final = ("lexical_rank", "vector_rank")
 
 
 def attribute(one: Terms, other: Terms) -> dict[str, float]:
     """Return by part of the score what the other terms give more; the sum is the difference."""
     # part by part the other's terms take the place of the one's, so that each step is a score of `recompute`
-    mixed: dict[str, Any] = dict(one)
+    mixed, theirs = dict[str, Any](one), cast("dict[str, Any]", other)
+    differ = {name for name in _READ if mixed.get(name) != theirs.get(name)}
+    if one["fusion"] == other["fusion"] == "absolute":
+        differ.difference_update(_RANKS)
     score, found = recompute(mixed), dict[str, float]()
-    differ = {name for name in one.keys() | other.keys() if one.get(name) != other.get(name)}
-    for part, names in PARTS.items():
+    for part, names in _PARTS.items():
         if differ.isdisjoint(names):
             continue
         for name in names:
             mixed.pop(name, None)
-            if name in other:
-                mixed[name] = cast("dict[str, Any]", other)[name]
+            if name in theirs:
+                mixed[name] = theirs[name]
         step = recompute(mixed)
         if step != score:
             found[part] = step - score
