@@ -82,6 +82,19 @@ def test_text_of_a_vault_cannot_steer_a_terminal(tmp_path: Path, capsys: pytest.
         assert "\x1b" not in run(capsys, place, *words)
 
 
+def test_empty_lists_say_what_to_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:  # a stranger's trial
+    place = tmp_path / "vault"
+    lamina.open(place, create=True, embedder="none").close()
+    for words, said in (
+        (["sessions"], "--kind sessions"),
+        (["list"], "lamina ingest FOLDER"),
+        (["list", "--project", "x"], "no chunk passes"),
+        (["projects"], "lamina add --project"),
+    ):
+        assert main([*words, "--vault", str(place)]) == 0
+        assert said in capsys.readouterr().out
+
+
 def test_projects_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     # findings, seeds-b 003 #41
     place = tmp_path / "vault"

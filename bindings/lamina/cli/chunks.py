@@ -44,7 +44,12 @@ def list_(call: Call, where: Where | None, limit: int) -> None:
     more = bool(limit) and len(found) > limit
     found = found[:limit] if limit else found
     document = {"count": len(found), "more": more, "chunks": [chunk.to_dict() for chunk in found]}
-    call.answer(document, lambda: chunk_table(found))
+    nothing = (
+        "no chunk passes the filter"
+        if where
+        else "no current chunk; `lamina ingest FOLDER` and `lamina add TEXT` write some"
+    )
+    call.answer(document, lambda: chunk_table(found) if found else [nothing])
     if more and not call.as_json:
         print(f"lamina: these are the newest {limit}; --limit 0 lists all", file=sys.stderr)
 

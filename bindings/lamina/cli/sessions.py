@@ -136,7 +136,12 @@ def sessions(call: Call, limit: int, **options: Any) -> None:
     with call.open(mode="r") as vault:
         found = vault.sessions(limit=limit or None, **options)
     document = {"count": len(found), "sessions": [session.to_dict() for session in found]}
-    call.answer(document, lambda: aligned(map(_session_row, found)))
+    call.answer(document, lambda: aligned(map(_session_row, found)) or [_NO_SESSION])
+
+
+_NO_SESSION: Final = (
+    "no session passes; `lamina ingest FOLDER --kind sessions` reads transcripts, hooks capture them (`lamina install`)"
+)
 
 
 def _session_row(session: Session) -> tuple[str, ...]:
