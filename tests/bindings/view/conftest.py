@@ -96,6 +96,7 @@ def browser() -> Iterator[Browser]:
     if CHROMIUM is None:
         pytest.skip("no Chromium: set $LAMINA_CHROMIUM or install one")
     with sync_api.sync_playwright() as playwright:
+        sync_api.expect.set_options(timeout=30_000)  # a busy machine's five seconds are short
         launched = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield launched
         launched.close()

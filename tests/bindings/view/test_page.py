@@ -157,7 +157,7 @@ def test_tab_goes_from_the_question_to_the_views_to_the_filters_to_the_hits(seen
 
 
 HOSTILE = (
-    "<script>alert(1)</script>", "<img src=x onerror=alert(1)>", "javascript:alert(1)", "\u202egnp.exe\u2066", "a\0b\x1b[31m",
+    "<script>alert(1)</script>", "<img src=x onerror=alert(1)>", "javascript:alert(1)", "\u202egnp.exe\u2066\u061c", "a\0b\x1b[31m",
     "<svg onload=alert(1)>", "</pre></title><script src=//evil.example/x.js></script>", "[x](javascript:alert(1))",
     "{{constructor.constructor('alert(1)')()}}", "data:text/html,<script>alert(1)</script>",
 )  # fmt: skip

@@ -2,7 +2,7 @@
 
 const SVG = "http://www.w3.org/2000/svg";
 // eslint-disable-next-line no-control-regex
-const UNSEEN = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+const UNSEEN = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 
 /** Text as it may be shown: what steers a terminal or turns the direction of writing becomes visible. */
 export const shown = (text) => String(text).replace(UNSEEN, "\ufffd");
