@@ -44,6 +44,8 @@ _NAMED_DAYS: Final = ("date", "day")
 _ONE_DAY: Final = timedelta(days=1, hours=1)
 """The longest day: that on which the clock is set back."""
 _HALF_A_YEAR_US: Final = 183 * US_PER_DAY
+_MOST_READ: Final = 1_000
+"""Chunks with the words of a day that are read for it, those dated nearest to it: "may" and "3" stand in very many."""
 _WORD: Final = re.compile(r"\w")
 _UNDATED_DAYS: Final = 1e9
 """Days outside of every window for a chunk without a date."""
@@ -223,14 +225,19 @@ def rows_naming(view: View, day: date) -> tuple[int, ...]:
     stems = [term.stem for term in Analyzer().query(" ".join(words_of_month(day.month)), view.languages)]
     numbers = {str(day.day), f"{day.day:02}"}, {str(day.month), f"{day.month:02}"}
     months, days = (np.concatenate(view.rows_with_each(hashes(words))) for words in (stems, numbers[0]))
-    found = [np.intersect1d(months, days), view.rows_with_all(hashes([f"{day:%Y%m%d}"])), _rows_with_field(view, day)]
+    both = np.zeros(view.rows, np.bool_)
+    both[months] = True
+    found = [days[both[days]], view.rows_with_all(hashes([f"{day:%Y%m%d}"])), _rows_with_field(view, day)]
     found += [view.rows_with_all(hashes((str(day.year), *parts))) for parts in product(*numbers)]
     rows = np.array(sorted(set(np.concatenate(found).tolist())), np.int64)  # np.unique would import numpy.ma
     rows = rows[view.state.status[rows] == ACTIVE]
+    noon = parse_instant(day) + US_PER_DAY // 2
+    distance = np.abs(view.created_us[rows].astype(np.float64) - noon)
+    nearest = np.sort(np.argsort(distance, kind="stable")[:_MOST_READ])
+    rows, near = rows[nearest], distance[nearest] < _HALF_A_YEAR_US
     records = view.snapshot.records("chunks", rows, ("title", "text", "metadata"))
     contents = ["\n".join(filter(None, record.values())) for record in records]
-    pattern, noon = written_day(day), parse_instant(day) + US_PER_DAY // 2
-    near = np.abs(view.created_us[rows] - noon) < _HALF_A_YEAR_US
+    pattern = written_day(day)
     return tuple(
         row
         for row, content, is_near in zip(rows.tolist(), contents, near.tolist(), strict=True)

@@ -179,7 +179,7 @@ _REVERSAL: Final = _any(
     r"\b(?:forget|scrap|ditch|drop|abandon) (?:about )?(?:it|that|this|the (?:other|whole|old|first|second|idea|plan))\b",
     r"\b(?:is|are|would be) (?:overkill|too (?:heavy|much)|not worth)\b",
     r"\bafter all\b|\b(?:i|we)(?:'ve| have)? changed (?:my|our) minds?\b|\bno longer\b|\bnever ?mind\b",
-    rf"^{_THEN_NO}\b|\b(?:doch (?:nicht|kein|lieber|wieder)|wieder raus|zurück zu[mr]?|werfen wir .{2, 40} raus)\b",
+    rf"^{_THEN_NO}\b|\b(?:doch (?:nicht|kein|lieber|wieder)|wieder raus|zurück zu[mr]?|werfen wir .{{2,40}} raus)\b",
 )
 _POINTS_BACK: Final = re.compile(
     r"\b(?:that|this|those|these|it|them|both|the (?:other|whole|entire|new|old|first|second|former|previous|last)|"

@@ -299,6 +299,16 @@ def test_what_names_the_day_is_found_whatever_its_date(tmp_path: Path, query: st
         }
 
 
+def test_of_very_many_chunks_with_the_words_of_a_day_the_nearest_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:  # "may" and "3" stood in 61,000 of a million chunks, and each was read: 3 s
+    monkeypatch.setattr("lamina_engine.recall.time_window._MOST_READ", 10)
+    with lamina.open(tmp_path / "v", create=True, clock=FixedClock(NOW), embedder="none") as vault:
+        vault.add([{"text": f"It may take 3 days, note {i}.", "created_at": "2020-01-01"} for i in range(50)])
+        vault.add("On 3 May the pump failed.", id="named", created_at="2025-05-06")
+        assert [hit.id for hit in vault.recall("what happened on 3 may 2025")] == ["named"]
+
+
 def test_a_field_of_the_frontmatter_names_its_day(tmp_path: Path) -> None:
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "review.md").write_text("---\ndate: 2026-02-10\nincident: 2026-02-07\n---\n\nLogins fail.\n")
