@@ -65,6 +65,12 @@ class Lance:
     @classmethod
     def build(cls, corpus: Corpus, folder: Path) -> Self:
         import lancedb
+
+        return cls.build_in(corpus, lancedb.connect(str(folder / "lance")))
+
+    @classmethod
+    def build_in(cls, corpus: Corpus, database: Any) -> Self:
+        """Build in an open database, which may lie on object storage."""
         from lancedb.index import FTS, BTree, IvfPq
 
         rows = pa.table(
@@ -77,7 +83,7 @@ class Lance:
                 ),
             }
         )
-        table = lancedb.connect(str(folder / "lance")).create_table("rows", rows)
+        table = database.create_table("rows", rows)
         parts = 256 if corpus.size >= 65_536 else max(1, corpus.size // 256)
         table.create_index("vector", config=IvfPq(distance_type="dot", num_partitions=parts, num_sub_vectors=64))
         table.create_index("text", config=FTS(with_position=False, stem=False, remove_stop_words=False))

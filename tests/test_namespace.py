@@ -20,7 +20,7 @@ from lamina.topics import Topics
 
 PUBLIC = {
     "Absence", "Answer", "Answers", "Cause", "Chunk", "Contradiction", "Diff", "Event", "Fact", "Link", "NamedScope", "Neighbor", "Project", "Reconstruction", "Results", "Session", "Snippet", "Story", "Timeline", "UnresolvedLink",
-    "AmbiguousEntity", "AmbiguousId", "AsyncVault", "CallableEmbedder", "ChunkExists", "ChunkNotFound", "ClusterUnreachable", "EmbedderMismatch", "EmbeddingError",
+    "AmbiguousEntity", "AmbiguousId", "AsyncVault", "CallTimedOut", "CallableEmbedder", "ChunkExists", "ChunkNotFound", "ClusterBusy", "ClusterUnreachable", "EmbedderMismatch", "EmbeddingError",
     "EndpointEmbedder", "EntityNotFound", "FixedClock", "HDBSCAN", "Hit", "Hits", "IngestError", "InvalidArgument", "InvalidConfig",
     "LaminaError", "MissingExtra", "Redactor", "ReindexGateError", "SchemaMismatch", "SessionNotFound", "StoreDenied", "StoreUnreachable", "StoreUnsafe", "SystemClock", "TopicNotFound", "Vault", "VaultCorrupt",
     "VaultExists", "VaultLocked", "VaultNotFound", "VaultReadOnly", "VaultTooNew", "VaultTooOld", "VaultUntrusted", "aopen", "open",
@@ -30,7 +30,7 @@ ACCESSORS = {
 }  # fmt: skip
 METHODS = {
     "add", "close", "compact", "count", "now", "vectors", "export", "follow", "forget", "get", "get_many", "history", "import_", "ingest", "invalidate", "list", "path", "pin", "projects",
-    "recall", "reindex", "restore", "snapshot", "stats", "to_arrow", "tz", "update", "verify", "version",
+    "recall", "reindex", "restore", "shard", "snapshot", "stats", "to_arrow", "tz", "update", "verify", "version",
     "build_links", "causes", "link", "neighbors", "unlink", "used", "similar", "timeline", "traverse",
     "bootstrap", "inject", "cluster", "topic", "topic_map", "archive", "refresh", "review", "snooze", "chain", "content", "reconstruct",
     "diff", "judge", "tune", "why_not", *ACCESSORS,
@@ -38,7 +38,7 @@ METHODS = {
 CALLABLE = {"facts", "links", "topics", "sessions", "freshness"}
 CANNOT_FAIL = {"close", "now", "path", "tz", *ACCESSORS}
 BUILT_IN = {
-    "AmbiguousEntity": LookupError, "AmbiguousId": LookupError, "EntityNotFound": KeyError, "ChunkExists": ValueError, "ChunkNotFound": KeyError, "ClusterUnreachable": ConnectionError, "EmbedderMismatch": ValueError,
+    "AmbiguousEntity": LookupError, "AmbiguousId": LookupError, "EntityNotFound": KeyError, "ChunkExists": ValueError, "CallTimedOut": TimeoutError, "ChunkNotFound": KeyError, "ClusterBusy": BlockingIOError, "ClusterUnreachable": ConnectionError, "EmbedderMismatch": ValueError,
     "EmbeddingError": RuntimeError, "IngestError": OSError, "InvalidArgument": ValueError,
     "InvalidConfig": ValueError, "MissingExtra": ImportError, "ReindexGateError": RuntimeError, "SchemaMismatch": TypeError, "SessionNotFound": KeyError, "StoreDenied": PermissionError, "StoreUnreachable": ConnectionError, "StoreUnsafe": OSError, "TopicNotFound": KeyError, "VaultCorrupt": OSError,
     "VaultExists": FileExistsError, "VaultLocked": BlockingIOError, "VaultNotFound": FileNotFoundError,

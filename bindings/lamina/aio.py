@@ -48,6 +48,7 @@ if TYPE_CHECKING:
         RankOptions,
         RecallOptions,
         ScopeMode,
+        ShardKey,
         SourceKind,
         StoryMode,
         Tier,
@@ -98,6 +99,7 @@ if TYPE_CHECKING:
         UnresolvedLink,
     )
     from lamina_engine.sessions.judged import JudgingReport
+    from lamina_engine.shards.making import ShardReport
     from lamina_engine.stats import ContentStats, Stats
     from lamina_engine.topics.catalog import Topic, TopicMembers
     from lamina_engine.topics.clustering import ClusterReport
@@ -279,6 +281,9 @@ class AsyncVault:
         links: bool = True,
         recover: bool = False,
         facts: bool = False,
+        workers: int = 1,
+        ray: str | None = None,
+        ray_resources: Mapping[str, float] | None = None,
         progress: bool | Callable[[Progress], None] = False,
     ) -> IngestReport:
         """Read files into the vault; a second run reads only what changed.
@@ -296,6 +301,9 @@ class AsyncVault:
             links=links,
             recover=recover,
             facts=facts,
+            workers=workers,
+            ray=ray,
+            ray_resources=ray_resources,
             progress=progress,
         )
 
@@ -929,6 +937,13 @@ class AsyncVault:
         See `Vault.snapshot`.
         """
         return await asyncio.to_thread(self.vault.snapshot, path)
+
+    async def shard(self, address: PathLike, shards: int = 8, *, by: ShardKey = "source") -> ShardReport:
+        """Copy the vault into a new sharded one, which gives the same answers.
+
+        See `Vault.shard`.
+        """
+        return await asyncio.to_thread(self.vault.shard, address, shards, by=by)
 
     async def verify(self, deep: bool = False, *, repair: bool = False) -> VerifyReport:
         """Check that the vault is what was written.

@@ -10,6 +10,8 @@ import os
 
 ENVIRONMENT = "LAMINA_VAULT"
 FOLDER = ".lamina"
+SERVED = ("http://", "https://")
+"""Beginnings of the addresses of vaults that a cluster serves."""
 _REPOSITORY = ".git"
 
 

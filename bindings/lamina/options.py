@@ -25,6 +25,7 @@ OpenMode: TypeAlias = Literal["r", "w"]
 Direction: TypeAlias = Literal["both", "out", "in"]
 CauseDirection: TypeAlias = Literal["both", "causes", "caused_by"]
 ChainDirection: TypeAlias = Literal["backward", "forward"]
+ShardKey: TypeAlias = Literal["source", "project"]
 SourceKind: TypeAlias = Literal[
     "auto", "markdown", "text", "rst", "code", "html", "notebook", "pdf", "docx", "jsonl", "csv", "tsv", "parquet", "arrow",
     "sessions", "beads", "tasks", "github", "jira", "gitlog", "diff",

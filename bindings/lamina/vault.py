@@ -46,6 +46,7 @@ if TYPE_CHECKING:
         PathLike,
         ProfileName,
         ScopeMode,
+        ShardKey,
         SourceKind,
         StoryMode,
         Tier,
@@ -75,6 +76,7 @@ if TYPE_CHECKING:
     from lamina_engine.reports import IngestReport, Progress, ReindexReport
     from lamina_engine.results import Cause, Chunk, Event, Link, Neighbor, Project, Reconstruction, Story, Timeline
     from lamina_engine.sessions.judged import JudgingReport
+    from lamina_engine.shards.making import ShardReport
     from lamina_engine.stats import ContentStats, Stats
     from lamina_engine.store.files import Files
     from lamina_engine.topics.catalog import TopicMembers
@@ -98,9 +100,10 @@ def open_vault(
     Parameters
     ----------
     path : path, optional
-        The vault's folder, or its address on object storage (``s3://bucket/vault``, ``gs://``, ``az://``; needs
-        ``lamina[cluster]``); by default ``$LAMINA_VAULT``, else the nearest ``.lamina`` from the working
-        directory up to the root of its repository (elsewhere: up to the home folder), else the user's own vault.
+        The vault's folder, its address on object storage (``s3://bucket/vault``, ``gs://``, ``az://``; needs
+        ``lamina[cluster]``), or that of a cluster that serves it for reading (``http://host:8000/vault``); by default
+        ``$LAMINA_VAULT``, else the nearest ``.lamina`` from the working directory up to the root of its repository
+        (elsewhere: up to the home folder), else the user's own vault.
     mode : {"w", "r"}
         ``"r"`` never writes, and works on a read-only mount.
     create : bool
@@ -129,6 +132,8 @@ def open_vault(
     VaultNotFound, VaultExists, VaultCorrupt, VaultTooNew, VaultTooOld, VaultUntrusted, VaultReadOnly, InvalidConfig, InvalidArgument
     StoreUnreachable, StoreDenied, StoreUnsafe, MissingExtra
         Of a vault on object storage: it does not answer, refuses the credentials, or would lose commits.
+    ClusterUnreachable, ClusterBusy, CallTimedOut
+        Of a vault that a cluster serves, here and in every call.
 
     Examples
     --------
@@ -138,13 +143,16 @@ def open_vault(
     ...     vault.recall("which database", k=1)[0].text
     'We moved to PostgreSQL 16.'
     """
+    place = location.find_vault() if path is None else path
+    if isinstance(place, str) and place.startswith(location.SERVED):
+        return _open_served(place, create, (embedder, clock, redactor, settings))
     with gc_paused():
         from lamina_engine.index import native
 
         native.begin(*native.ARROW)
         from lamina_engine.memory import Memory
 
-        root, files = vault_place(path, create=create)
+        root, files = vault_place(place, create=create)
         memory = Memory(
             root,
             mode=mode,
@@ -157,11 +165,30 @@ def open_vault(
             lock_timeout_s=lock_timeout_s,
             settings=settings,
         )
+        if memory.store.last_seen.manifest.shards:
+            from lamina_engine.shards.memory import ShardedMemory
+
+            memory.close()
+            memory = ShardedMemory(
+                root, mode=mode, files=files, clock=clock, embedder=embedder, redactor=redactor,
+                check_trust=None if trust else _check_trusted, lock_timeout_s=lock_timeout_s, settings=settings,
+            )  # fmt: skip
     if any(name.startswith("FRESHNESS_") for name in memory.settings.given):
         from lamina_engine.freshness.tiers import read_settings as freshness_settings
 
         freshness_settings(memory.settings.given)  # a wrong value raises here, not in the first scan
     return Vault(memory)
+
+
+def _open_served(address: str, create: bool, others: Sequence[object]) -> Vault:
+    from lamina.serving.client import Connection, ServedVault
+
+    if create or any(each is not None for each in others):
+        raise InvalidArgument(
+            f"{address} is served by a cluster: it cannot be made from here, and embedder, clock, redactor and settings "
+            "are those of the cluster"
+        )
+    return ServedVault(Connection(address))
 
 
 def vault_path(path: PathLike | None = None, *, create: bool = False) -> Path:
@@ -425,6 +452,9 @@ class Vault:
         links: bool = True,
         recover: bool = False,
         facts: bool = False,
+        workers: int = 1,
+        ray: str | None = None,
+        ray_resources: Mapping[str, float] | None = None,
         progress: bool | Callable[[Progress], None] = False,
     ) -> IngestReport:
         """Read files into the vault; a second run reads only what changed.
@@ -451,6 +481,13 @@ class Vault:
         facts : bool
             Also extract facts from frontmatter and ``key:: value`` lines, and withdraw those no longer stated; see
             `lamina_engine.facts.fields`.
+        workers : int
+            Processes that read, cut and embed documents; 1 works in this one.
+        ray : str, optional
+            Address of a running Ray cluster whose workers do it instead; needs ``lamina[cluster]``. Files are read here and
+            travel to them; what is written does not depend on where.
+        ray_resources : mapping, optional
+            Resources of the cluster that each of its tasks reserves beside one CPU, such as ``{"big_memory": 1}``.
         progress : bool or callable
             True shows a bar on stderr (when it is a terminal); a callable receives each step.
 
@@ -463,6 +500,8 @@ class Vault:
         ------
         IngestError
             When the path itself cannot be read; single bad files are listed in ``problems``.
+        ClusterUnreachable
+            When the cluster is not there, or no node of it has the resources. What was committed is kept: run it again.
         InvalidArgument, EmbedderMismatch, EmbeddingError, VaultReadOnly, VaultLocked, OSError
 
         Examples
@@ -470,9 +509,10 @@ class Vault:
         >>> report = vault.ingest("notes/")  # doctest: +SKIP
         """
         from lamina.progress import reporter
+        from lamina_engine.executor import open_executor
         from lamina_engine.ingest.pipeline import ingest
 
-        with reporter(progress) as report:
+        with open_executor(workers, ray, ray_resources) as executor, reporter(progress) as report:
             return ingest(
                 self._memory,
                 paths_of(path),
@@ -485,6 +525,7 @@ class Vault:
                 recover=recover,
                 facts=facts,
                 progress=report,
+                executor=executor if executor.remote else None,
             )
 
     def follow(
@@ -1577,14 +1618,10 @@ class Vault:
         >>> report = vault.reindex(engine="lexical")
         """
         from lamina.progress import reporter
-        from lamina_engine.executor import Executor, InlineExecutor, ProcessExecutor, RayExecutor
+        from lamina_engine.executor import open_executor
         from lamina_engine.reindex.job import reindex
 
-        with contextlib.ExitStack() as stack:
-            executor: Executor = InlineExecutor() if workers == 1 else ProcessExecutor(workers)
-            if ray is not None:
-                executor = stack.enter_context(contextlib.closing(RayExecutor(ray, ray_resources)))
-            listener = stack.enter_context(reporter(progress))
+        with open_executor(workers, ray, ray_resources) as executor, reporter(progress) as listener:
             return reindex(
                 self._memory,
                 embedder=embedder,
@@ -1684,6 +1721,39 @@ class Vault:
 
         self._memory.check_open()
         return backup(self._memory, path_of(path))
+
+    def shard(self, address: PathLike, shards: int = 8, *, by: ShardKey = "source") -> ShardReport:
+        """Copy the vault into a new sharded one, which gives the same answers.
+
+        Parameters
+        ----------
+        address : path
+            An empty or new folder, or an address on object storage.
+        shards : int
+            Number of shards, 1 to 256.
+        by : {"source", "project"}
+            What is kept together in one shard.
+
+        Returns
+        -------
+        ShardReport
+
+        Raises
+        ------
+        InvalidArgument, VaultExists, VaultCorrupt, StoreUnreachable, StoreDenied, StoreUnsafe, MissingExtra
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> report = vault.shard(tempfile.mkdtemp(), shards=2)
+        >>> report.shards
+        2
+        """
+        from lamina_engine.shards.making import shard_vault
+
+        self._memory.check_open()
+        root, files = vault_place(address if isinstance(address, str) else path_of(address))
+        return shard_vault(self._memory, root, files, shards=shards, by=by)
 
     def verify(self, deep: bool = False, *, repair: bool = False) -> VerifyReport:
         """Check that the vault is what was written.

@@ -5,6 +5,7 @@ Views are read-only. A column with nulls is viewed through `numbers`, which puts
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -31,6 +32,8 @@ def numbers(array: pa.Array, missing: int = 0) -> NDArray[Any]:
     if array.null_count == 0:
         data.flags.writeable = False  # an array that was made in memory is writable, a mapped one is not
         return data
+    if array.null_count == len(array):
+        return np.full(len(array), missing, dtype)
     values = data.copy()
     values[~validity(array)] = missing
     return values
@@ -43,6 +46,27 @@ def validity(array: pa.Array) -> NDArray[np.bool_]:
         return np.ones(len(array), np.bool_)
     unpacked = np.unpackbits(np.frombuffer(bits, np.uint8), count=array.offset + len(array), bitorder="little")
     return unpacked[array.offset :].astype(np.bool_)
+
+
+def split_rows(
+    rows: NDArray[np.int64], starts: NDArray[np.int64]
+) -> list[tuple[int, slice | NDArray[np.int64], NDArray[np.int64]]]:
+    """Split rows, none below 0, by the part they lie in; ``starts`` are the parts' first rows.
+
+    Of each part with any: its number, the places of its rows in ``rows``, and the rows counted from its first.
+    """
+    if starts.size == 1:
+        return [(0, slice(None), rows - starts[0])]
+    ascending, order = rows, None
+    if (rows[1:] < rows[:-1]).any():
+        order = np.argsort(rows, kind="stable")
+        ascending = rows[order]
+    cuts = [*ascending.searchsorted(starts).tolist(), rows.size]
+    return [
+        (number, slice(begin, end) if order is None else order[begin:end], ascending[begin:end] - starts[number])
+        for number, (begin, end) in enumerate(itertools.pairwise(cuts))
+        if begin < end
+    ]
 
 
 def vectors(array: pa.FixedSizeListArray) -> NDArray[np.float32]:

@@ -104,6 +104,14 @@ class ClusterUnreachable(LaminaError, ConnectionError):
     """A Ray cluster that does not answer, or has lost every node that could do the work."""
 
 
+class ClusterBusy(LaminaError, BlockingIOError):
+    """Replicas of a served vault with as many calls waiting as they take: try again."""
+
+
+class CallTimedOut(LaminaError, TimeoutError):
+    """A call of a served vault that took longer than its limit; it was given up."""
+
+
 class EmbeddingError(LaminaError, RuntimeError):
     """An embedder that failed, or gave vectors that cannot be used."""
 

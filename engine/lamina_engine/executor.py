@@ -103,16 +103,7 @@ class RayExecutor:
 
     def __init__(self, address: str, resources: Mapping[str, float] | None = None) -> None:
         self._address, self._resources = address, dict(resources or {})
-        self._ray = _import_ray()
-        _check_answers(address)
-        self._is_own = not self._ray.is_initialized()
-        if self._is_own:
-            try:
-                # Ray takes a loopback address for that of the network card, where such a cluster does not listen
-                place = {"_node_ip_address": _LOOPBACK} if address.startswith(f"{_LOOPBACK}:") else {}
-                self._ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, **place)
-            except (OSError, RuntimeError, ValueError) as error:
-                raise ClusterUnreachable(f"no Ray cluster could be joined at {address}: {error}") from error
+        self._ray, self._is_own = join_cluster(address)
         self._check_offers()
         self._task = self._ray.remote(_apply).options(num_cpus=1, resources=self._resources, max_retries=_RERUNS)
 
@@ -171,18 +162,58 @@ class RayExecutor:
             )
 
 
+@contextlib.contextmanager
+def open_executor(
+    workers: int = 1, ray: str | None = None, resources: Mapping[str, float] | None = None
+) -> Iterator[Executor]:
+    """Yield the executor asked for: this process, a pool of processes, or a Ray cluster.
+
+    Raises
+    ------
+    InvalidArgument, MissingExtra, ClusterUnreachable
+    """
+    if ray is not None:
+        with contextlib.closing(RayExecutor(ray, resources)) as executor:
+            yield executor
+    elif resources:
+        raise InvalidArgument(f"resources={dict(resources)!r} are those of a Ray cluster; name one, or leave them out")
+    else:
+        yield InlineExecutor() if workers == 1 else ProcessExecutor(workers)
+
+
 def _apply(fn: Callable[[Any], Any], item: Any) -> Any:
     """Apply a function on a worker."""
     return fn(item)
 
 
-def _import_ray() -> Any:
+def join_cluster(address: str) -> tuple[Any, bool]:
+    """Join a running Ray cluster; return Ray's module, and whether this call has joined it.
+
+    Raises
+    ------
+    MissingExtra, InvalidArgument, ClusterUnreachable
+    """
     from importlib import import_module
 
     try:
-        return import_module("ray")
+        ray = import_module("ray")
     except ImportError as error:
         raise MissingExtra("a Ray cluster needs ray, which is not installed", "cluster") from error
+    _check_answers(address)
+    if ray.is_initialized():
+        return ray, False
+    try:
+        # Ray takes a loopback address for that of the network card, where such a cluster does not listen
+        place = {"_node_ip_address": _LOOPBACK} if address.startswith(f"{_LOOPBACK}:") else {}
+        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, **place)
+    except (OSError, RuntimeError, ValueError) as error:
+        hint = ""
+        if "AuthToken" in str(error) or "AuthToken" in str(error.__context__):
+            hint = (
+                "; the cluster wants its token: copy its ~/.ray/auth_token to this machine and set RAY_AUTH_MODE=token"
+            )
+        raise ClusterUnreachable(f"no Ray cluster could be joined at {address}: {error}{hint}") from error
+    return ray, True
 
 
 def _check_answers(address: str) -> None:

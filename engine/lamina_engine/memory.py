@@ -8,7 +8,7 @@ import copy
 import logging
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -61,6 +61,11 @@ _CHECK_AT = 2
 class Memory:
     """An open vault. Safe to use from several threads."""
 
+    shards: Sequence[Memory] = ()
+    """The vaults that hold its rows, where it is sharded."""
+    is_worker = False
+    """True where a job writes to one shard, and has the whole vault show it."""
+
     def __init__(
         self,
         root: Path,
@@ -80,14 +85,14 @@ class Memory:
         if create and mode == "w":
             Store.create(root, clock=clock, files=files, lock_timeout_s=lock_timeout_s, check_trust=check_trust)
         self.root = root
-        self.store = Store(root, mode=mode, clock=clock, files=files, check_trust=check_trust)
+        self.store = self._open_store(mode, clock, files, check_trust)
         self.config = configuration.load(root)
         self.settings = load_settings(self.config.settings, arguments=settings)
         self.profiles = Profiles(self.config.profiles, self.settings.adjustments())
         self.profiles.get(self.config.profile)
         self._redactor = redactor
         self.lock_timeout_s = lock_timeout_s
-        self.tables = Tables(root / INDEX)
+        self.tables = self._make_tables()
         self._indexer: Indexer | None = None
         self._spec: Spec = embedder
         self._embedder: Embedder | None = None
@@ -109,6 +114,14 @@ class Memory:
         self._cache_indexer = self._index_cache() if self.store.files.is_cache else None
         if any(ref.size >= CHECKED_BYTES for refs in self.store.last_seen.manifest.logs.values() for ref in refs):
             self._check_in_background(_CHECK_AFTER_S)
+
+    def _open_store(
+        self, mode: str, clock: Clock | None, files: Files | None, check_trust: Callable[[Path], None] | None
+    ) -> Store:
+        return Store(self.root, mode=mode, clock=clock, files=files, check_trust=check_trust)
+
+    def _make_tables(self, distrusted: Collection[str] = ()) -> Tables:
+        return Tables(self.root / INDEX, distrusted)
 
     @property
     def redactor(self) -> Redactor:
@@ -245,7 +258,7 @@ class Memory:
         generation = snapshot.manifest.rewritten
         with self._view_lock:
             if generation < self._generation:  # seen just before another thread began the next one
-                return View(snapshot, Tables(self.root / INDEX))
+                return View(snapshot, self._make_tables())
             if generation > self._generation:
                 self._begin_generation(generation)
             self._view = View(snapshot, self.tables, former=self._view)
@@ -253,12 +266,12 @@ class Memory:
 
     def _begin_generation(self, generation: int) -> None:
         """Replace the derived tables after a forget; older views keep theirs."""
-        self._replace_tables(Tables(self.root / INDEX))
+        self._replace_tables(self._make_tables())
         self._generation = generation
 
     def reset_after_fork(self) -> None:
         """Reset derived state in a forked child, as a thread of the parent may have held it."""
-        self._replace_tables(Tables(self.root / INDEX, self.tables.distrusted))
+        self._replace_tables(self._make_tables(self.tables.distrusted))
 
     def _replace_tables(self, tables: Tables) -> None:
         with self._lock:
@@ -281,6 +294,11 @@ class Memory:
         self.check_open()
         if self._past is not None:
             raise VaultReadOnly(f"{self.root} is looked at as it was at a past moment, and the past is not written")
+        if self.store.last_seen.manifest.whole and not self.is_worker:
+            raise VaultReadOnly(
+                f"{self.root} is a shard of another vault, which would not show what is written to it alone; write to the whole: "
+                "its address is that of the shard without shards/NN"
+            )
         with self.store.exclusive(self.lock_timeout_s):
             try:
                 with self.store.transaction(self.lock_timeout_s) as transaction:
@@ -403,7 +421,7 @@ class Memory:
                 with self.store.pause_writes(), self._view_lock:
                     for name, wrong in found.items():
                         self.tables.distrust(name, wrong)
-                    self._replace_tables(Tables(self.root / INDEX, self.tables.distrusted))
+                    self._replace_tables(self._make_tables(self.tables.distrusted))
 
     def close(self) -> None:
         """Sync the text index, and unmap all files; every call that returned is on disk."""

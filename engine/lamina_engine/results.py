@@ -9,14 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any, Literal, TypeAlias, TypedDict, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, cast
 
 from msgspec import Struct, structs
 
 from lamina_engine.clock import EPOCH, format_instant, utc_datetime
 
-JSONValue: TypeAlias = "bool | int | float | str | list[JSONValue] | dict[str, JSONValue] | None"
-"""A value of JSON."""
+if TYPE_CHECKING:
+    JSONValue: TypeAlias = "bool | int | float | str | list[JSONValue] | dict[str, JSONValue] | None"
+    """A value of JSON."""
+else:
+    JSONValue = Any  # msgspec decodes records by their types, and knows no recursive ones
 
 
 class PathTerm(TypedDict, total=False):

@@ -96,8 +96,9 @@ def stats(memory: Memory) -> Stats:
         indexes[LEXICAL] = {"rows": 0 if text is None else text.rows}
     return {
         **_content(memory, view),
-        "segments": sum(len(refs) for refs in manifest.logs.values()),
-        "bytes": size_of(memory.root),
+        "segments": sum(len(refs) for own in view.snapshot.holders for refs in own.manifest.logs.values()),
+        "bytes": size_of(memory.root)
+        + sum(size_of(shard.root) for shard in memory.shards if not shard.root.is_relative_to(memory.root)),
         "snapshot": manifest.version,
         "indexes": indexes,
         "rows": view.rows,

@@ -317,6 +317,8 @@ def test_invalidate_restore_and_history(run: Run) -> None:
         "redis"
     ]
     assert run("restore", "redis", "--reason", "moved back", "--json").document["status"] == "active"
+    again = run("restore", "redis")  # findings, a stranger: it looked like a success
+    assert (again.code, again.err) == (0, "lamina: redis is active already; nothing was changed\n")
     got = run("history", "redis", "--json").document
     assert [(e["kind"], e["reason"], e["detail"]) for e in got["events"]] == [
         ("added", None, {}), ("invalidate", "moved", {"stamp": "T-1"}), ("restore", "moved back", {}),
@@ -360,6 +362,8 @@ def test_add_reads_standard_input(run: Run) -> None:
 
 
 def test_add_of_nothing_is_a_stated_problem(run: Run) -> None:
+    untyped = run("add", "text", "--type", "")
+    assert (untyped.code, untyped.err) == (1, "lamina: --type is empty; give a value, or leave it out\n")
     got = run("add", "-", stdin=b"")
     assert (got.code, got.out) == (1, "")
     assert got.err.startswith("lamina: ")

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import signal
-import socket
 import subprocess
 import sys
 import time
@@ -21,6 +18,7 @@ import lamina
 from lamina_engine.errors import ClusterUnreachable, InvalidArgument
 from lamina_engine.executor import RayExecutor
 from tests.conftest import NOW
+from tests.engine.rayclusters import Cluster
 from tests.engine.test_executor import process, square
 
 pytest.importorskip("ray", reason="needs lamina[cluster]")
@@ -36,78 +34,12 @@ RECORDS = [
 ]
 
 
-class Cluster:
-    """A head without CPUs, and workers with one each; every node a process group of its own."""
-
-    def __init__(self, folder: Path) -> None:
-        self._log = (folder / "ray.log").open("ab")
-        self._folder = folder
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
-        self.address = f"127.0.0.1:{port}"
-        self.workers: list[subprocess.Popen[bytes]] = []
-        self._head = self._start("--head", f"--port={port}", "--num-cpus=0", "--include-dashboard=false")
-        deadline = time.monotonic() + 90
-        while time.monotonic() < deadline and self._head.poll() is None:
-            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
-                return
-            time.sleep(0.2)
-        pytest.fail(f"the head does not start: {(folder / 'ray.log').read_text()[-2000:]}")
-
-    def _start(self, *words: str) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-m", "ray.scripts.scripts", "start", "--block", "--disable-usage-stats"]
-        return subprocess.Popen(
-            [*command, "--node-ip-address=127.0.0.1", "--object-store-memory=100000000", *words],
-            stdout=self._log, stderr=self._log, cwd=self._folder, start_new_session=True,
-        )  # fmt: skip
-
-    def add_worker(self, resources: str = "{}") -> None:
-        self.workers.append(self._start(f"--address={self.address}", "--num-cpus=1", f"--resources={resources}"))
-
-    def wait_for(self, cpus: int) -> None:
-        """Return when the cluster has so many CPUs; a worker that gives up at its start, as on a full machine, is started again."""
-        ray = pytest.importorskip("ray")
-        deadline = time.monotonic() + 150
-        while ray.cluster_resources().get("CPU", 0) < cpus:
-            assert time.monotonic() < deadline, "the workers do not join"
-            for position, worker in enumerate(self.workers):
-                if worker.poll() is not None:
-                    self.workers[position] = self._start(*worker.args[-3:])  # type: ignore[index]
-            time.sleep(0.2)
-
-    def kill_worker(self, position: int = 0) -> None:
-        _kill(self.workers.pop(position))
-
-    def stop(self) -> None:
-        for each in [*self.workers, self._head]:
-            _kill(each)
-        self._log.close()
-
-
-def _kill(node: subprocess.Popen[bytes]) -> None:
-    """Kill a node with all that it started: its raylet puts itself and its workers into that group."""
-    for pid in _descendants(node.pid):
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
-    node.wait()
-
-
-def _descendants(pid: int) -> list[int]:
-    children = Path(f"/proc/{pid}/task/{pid}/children")
-    try:
-        found = [int(each) for each in children.read_text().split()]
-    except OSError:
-        found = []
-    return [pid, *(below for child in found for below in _descendants(child))]
-
-
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     started = Cluster(tmp_path_factory.mktemp("ray"))
     ray = pytest.importorskip("ray")
-    ray.init(address=started.address, _node_ip_address="127.0.0.1", log_to_driver=False, logging_level="ERROR")
     try:
+        ray.init(address=started.address, _node_ip_address="127.0.0.1", log_to_driver=False, logging_level="ERROR")
         started.add_worker('{"left": 1}')
         started.wait_for(1)
         started.add_worker()
@@ -192,6 +124,41 @@ def test_a_reindex_gives_what_it_gives_here_though_a_worker_is_killed(cluster: C
         np.testing.assert_array_equal(vectors_of(there), vectors_of(here))
         assert answers(there) == answers(here)
         assert there.verify(deep=True).ok
+    cluster.wait_for(2)
+
+
+def test_an_ingest_gives_what_it_gives_here_though_a_worker_is_killed(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lamina_engine.ingest.drafting.TASK_BYTES", 4_000)
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    for i in range(300):
+        words = f"{WORDS[i % 8]} and {WORDS[i // 8 % 8]}"
+        (folder / f"{i:03}.md").write_text(
+            f"# Note {i}\n\nOn {words}, see [[Note {i // 2}]].\n\n" + f"More on {words}. " * 40
+        )
+    killed: list[int] = []
+
+    def kill_one(step: Any) -> None:
+        if not killed and step.stage == "reading" and step.done >= 60:
+            killed.append(step.done)
+            cluster.kill_worker(1)
+            cluster.add_worker()
+
+    clock = lamina.FixedClock(NOW)
+    with (
+        lamina.open(tmp_path / "here", create=True, clock=clock) as here,
+        lamina.open(tmp_path / "there", create=True, clock=clock) as there,
+    ):
+        own = here.ingest(folder).to_dict()
+        report = there.ingest(folder, ray=cluster.address, progress=kill_one).to_dict()
+        assert killed
+        assert {**report, "seconds": 0} == {**own, "seconds": 0}
+        np.testing.assert_array_equal(vectors_of(there), vectors_of(here))
+        assert answers(there) == answers(here)
+        assert there.content() == here.content()
+        assert there.ingest(folder, ray=cluster.address).unchanged == 300
     cluster.wait_for(2)
 
 

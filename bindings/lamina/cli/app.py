@@ -63,6 +63,9 @@ GROUPS: Final = {
         "mcp": "mcp:mcp",
         "serve": "mcp:mcp",
     },
+    "Beyond one machine": {
+        "serve-cluster": "serving:serve_cluster",
+    },
     "Care": {
         "stats": "vaults:stats",
         "judge": "vaults:judge",
@@ -70,6 +73,7 @@ GROUPS: Final = {
         "compact": "vaults:compact",
         "reindex": "vaults:reindex",
         "backup": "vaults:backup",
+        "shard": "vaults:shard",
         "trust": "vaults:trust",
         "export": "vaults:export",
         "import": "vaults:import_",

@@ -90,6 +90,9 @@ def invalidate(call: Call, id: str, reason: str, stamp: str) -> None:
 def restore(call: Call, id: str, reason: str | None) -> None:
     """Bring back an invalidated, archived or snoozed chunk."""
     with call.open() as vault:
+        before = vault.get(id)
+        if before.status == "active" and before.snoozed_until_us is None:
+            click.echo(f"lamina: {id} is active already; nothing was changed", err=True)
         _answer_change(call, vault.restore(id, reason))
 
 

@@ -258,6 +258,25 @@ def limit_option(default: int, noun: str) -> Callable[[F], F]:
     )
 
 
+def resources_option(owner: str) -> Callable[[F], F]:
+    """Return the option for what is reserved of a Ray cluster."""
+    return click.option(
+        "--resources", multiple=True, metavar="NAME=N", callback=_resources,
+        help=f"Reserve this of the cluster for {owner}; may be repeated.",
+    )  # fmt: skip
+
+
+def _resources(context: click.Context, parameter: click.Parameter, given: Sequence[str]) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for each in given:
+        name, _, count = each.partition("=")
+        try:
+            found[name] = float(count)
+        except ValueError:
+            raise click.BadParameter(f"{each!r} must be a name and a number, such as big_memory=1") from None
+    return found
+
+
 Where = Mapping[str, Any]
 
 _FILTER_FIELDS = ("project", "type", "collection")

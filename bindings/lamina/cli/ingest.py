@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from lamina.cli.command import Call, command, embedder_option, json_object
+from lamina.cli.command import Call, command, embedder_option, json_object, resources_option
 from lamina.cli.terminal import bold, count_of, dim, printable
 from lamina_engine.errors import InvalidArgument
 
@@ -26,6 +27,7 @@ _WRITTEN: Final = {"chunks": ("chunk", "written"), "links": ("link", "made"), "r
     "lamina ingest log.csv --column text=message --column created_at=when --project api",
     "git log -p -1 | lamina ingest - --kind text",
     "lamina ingest notes/ --follow",
+    "lamina ingest /mnt/corpus --vault s3://my-bucket/team --ray 10.0.0.5:6379",
 )
 @click.argument("paths", metavar="PATH…", nargs=-1, required=True)
 @click.option(
@@ -57,6 +59,12 @@ _WRITTEN: Final = {"chunks": ("chunk", "written"), "links": ("link", "made"), "r
 @click.option("--recover", is_flag=True, help="With --kind tasks: set a corrupt file aside and continue.")
 @click.option("--facts", is_flag=True, help='Also extract facts from frontmatter and "key:: value" lines.')
 @click.option("--follow", is_flag=True, help="Keep watching, and read files again as they change, until Ctrl-C.")
+@click.option(
+    "--workers", type=click.IntRange(1), default=1, show_default=True, metavar="N",
+    help="Processes that read, cut and embed documents.",
+)  # fmt: skip
+@click.option("--ray", metavar="ADDRESS", help="Running Ray cluster whose workers do that: host:port, or auto.")
+@resources_option("each task")
 @click.option("--no-progress", is_flag=True, help="Show no progress bar.")
 @embedder_option
 def ingest(
@@ -66,6 +74,9 @@ def ingest(
     redact: Policy,
     facts: bool,
     follow: bool,
+    workers: int,
+    ray: str | None,
+    resources: dict[str, float],
     no_progress: bool,
     embedder: str | None,
     **options: Any,
@@ -83,13 +94,21 @@ def ingest(
         )
     if follow and "-" in paths:
         raise click.UsageError("standard input cannot be followed; give files or folders")
+    if follow and (ray or workers > 1):
+        raise click.UsageError("--follow reads what changes, here; leave --workers and --ray out")
+    spread: dict[str, Any] = {"workers": workers, "ray": ray, "ray_resources": resources or None}
+    # Ray prints what befalls its cluster on standard output, where the document is to stand alone
+    aside = contextlib.redirect_stdout(sys.stderr) if ray else contextlib.nullcontext()
     with call.open(embedder=embedder, redactor=Redactor(redact)) as vault:
         if follow:
             for report in vault.follow(paths, columns=named or None, **options):
                 _answer(call, report.to_dict())
                 sys.stdout.flush()
             return
-        report = vault.ingest(paths, columns=named or None, progress=not no_progress, facts=facts, **options)
+        with aside:
+            report = vault.ingest(
+                paths, columns=named or None, progress=not no_progress, facts=facts, **spread, **options
+            )
     _answer(call, report.to_dict())
 
 
@@ -166,6 +185,9 @@ def add(call: Call, text: str, tags: tuple[str, ...], embedder: str | None, **gi
 
     TEXT is what to remember; - reads standard input.
     """
+    for name, value in given.items():
+        if value == "":
+            raise InvalidArgument(f"--{name.replace('_', '-')} is empty; give a value, or leave it out")
     record = {"text": _standard_input() if text == "-" else text, **given, "tags": list(tags) or None}
     with call.open(embedder=embedder) as vault:
         ids = vault.add({name: value for name, value in record.items() if value is not None})

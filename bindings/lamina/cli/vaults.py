@@ -7,7 +7,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
@@ -26,6 +26,7 @@ from lamina.cli.command import (
     embedder_name,
     embedder_option,
     filter_options,
+    resources_option,
 )
 from lamina.cli.terminal import chunk_table, clip, columns, count_of, dim, printable, short_id, table
 from lamina.vault import open_vault, vault_path, vault_place, write_settings
@@ -34,7 +35,7 @@ from lamina_engine.clock import zone
 from lamina_engine.errors import VaultExists, VaultNotFound
 
 if TYPE_CHECKING:
-    from lamina.options import ExportFormat
+    from lamina.options import ExportFormat, ShardKey
     from lamina_engine.care.backup import BackupReport
     from lamina_engine.care.compaction import CompactReport
     from lamina_engine.care.forgetting import ForgetReport
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from lamina_engine.reports import Progress
     from lamina_engine.results import Chunk
     from lamina_engine.sessions.judged import JudgingReport
+    from lamina_engine.shards.making import ShardReport
 
 
 @command(
@@ -323,6 +325,34 @@ def _backup_line(report: BackupReport) -> str:
     return f"copied version {report.version} ({count_of(report.rows, 'row')}, {report.bytes:,} bytes) to {printable(report.path)}"
 
 
+@command(
+    "shard", "lamina shard .lamina s3://my-bucket/team --shards 8", "lamina shard ~/sharded --shards 2 --by project"
+)
+@click.argument("places", nargs=-1, required=True, metavar="[VAULT] ADDRESS")
+@click.option("--shards", type=int, default=8, show_default=True, metavar="N", help="Number of shards.")
+@click.option(
+    "--by", type=click.Choice(["source", "project"]), default="source", show_default=True,
+    help="What is kept together in one shard.",
+)  # fmt: skip
+def shard(call: Call, places: tuple[str, ...], shards: int, by: ShardKey) -> None:
+    """Copy the vault into a new sharded one, which gives the same answers.
+
+    ADDRESS is an empty or new folder, or an address on object storage. Without VAULT the vault is found as for every command.
+    """
+    *before, address = places
+    if len(before) > 1 or (before and call.vault):
+        raise click.UsageError("give the address of the new vault, and before it at most one vault to copy")
+    source = replace(call, vault=before[0]) if before else call
+    with source.open(mode="r") as vault:
+        report = vault.shard(address, shards, by=by)
+    call.answer(report.to_dict(), lambda: [_shard_line(report, address)])
+
+
+def _shard_line(report: ShardReport, place: str) -> str:
+    rows = f"{sum(report.rows):,} rows, {min(report.rows):,} to {max(report.rows):,} in each"
+    return f"{count_of(report.shards, 'shard')} by {report.by} in {printable(place)} ({rows})"
+
+
 @command("verify", "lamina verify", "lamina verify --deep --json", "lamina verify --repair")
 @click.option("--deep", is_flag=True, help="Read every byte, not only names, sizes and order.")
 @click.option(
@@ -415,9 +445,7 @@ _EVENTS: Final = "Append progress to FILE, one JSON object a line (stage, done, 
 @click.option(
     "--ray", metavar="ADDRESS", help="Running Ray cluster whose workers embed and analyse: host:port, or auto."
 )
-@click.option(
-    "--ray-resource", "resources", multiple=True, metavar="NAME=N", help="Reserve this of the cluster for each task."
-)
+@resources_option("each task")
 @click.option("--drop-old", is_flag=True, help="Remove the vectors of the former model.")
 @click.option("--events", metavar="FILE", help=_EVENTS)
 @click.option("--no-progress", is_flag=True, help="Show no progress bar.")
@@ -427,7 +455,7 @@ def reindex(
     restart: bool,
     events: str | None,
     no_progress: bool,
-    resources: Sequence[str],
+    resources: dict[str, float],
     **options: Any,
 ) -> None:
     """Rebuild indexes and vectors from the log.
@@ -443,20 +471,9 @@ def reindex(
         _listener(events, show=not no_progress) as progress,
         contextlib.redirect_stdout(sys.stderr),
     ):
-        report = vault.reindex(chosen, not restart, progress=progress, ray_resources=_resources(resources), **options)
+        report = vault.reindex(chosen, not restart, progress=progress, ray_resources=resources, **options)
     document = report.to_dict()
     call.answer(document, lambda: _reindex_lines(document))
-
-
-def _resources(given: Sequence[str]) -> dict[str, float]:
-    found: dict[str, float] = {}
-    for each in given:
-        name, _, count = each.partition("=")
-        try:
-            found[name] = float(count)
-        except ValueError:
-            raise click.BadParameter(f"{each!r} must be a name and a number, such as big_memory=1") from None
-    return found
 
 
 @contextlib.contextmanager

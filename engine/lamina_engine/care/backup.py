@@ -25,6 +25,7 @@ from lamina_engine.index.textbuilder import BUILDING
 from lamina_engine.index.textindex import open_index
 from lamina_engine.real_files import read_file
 from lamina_engine.reports import Report
+from lamina_engine.shards.layout import SHARDS
 from lamina_engine.store import manifest as manifests
 from lamina_engine.store import segments
 from lamina_engine.store.store import INDEX
@@ -81,23 +82,37 @@ def backup(memory: Memory, path: Path) -> BackupReport:
     _check_target(memory.root, path)
     existed = path.is_dir()
     files = memory.store.files
+    root, *shards = snapshot.holders
     try:
         files.make_vault_folder(path)
-        for log in snapshot.manifest.logs:
-            _copy_log(files, path, snapshot, log)
-        indexes = _copy_indexes(files, memory.tables.folder, path / INDEX, snapshot)
-        with contextlib.suppress(FileNotFoundError):
-            files.publish(path / config.FILE, [read_file(memory.root / config.FILE, config.MOST_BYTES)])
-        files.make_folder(path / manifests.MANIFESTS)
-        manifests.publish(files, path, msgspec.structs.replace(snapshot.manifest, indexes=indexes))
+        indexes: set[str] = set()
+        if shards:
+            files.make_folder(path / SHARDS)
+        for number, (shard, own) in enumerate(zip(memory.shards, shards, strict=True)):  # the root last: it names them
+            place = path / SHARDS / f"{number:02d}"
+            files.make_folder(place)
+            indexes |= _copy_version(files, shard, own, place)
+        indexes |= _copy_version(files, memory, root, path)
     except BaseException:
         _remove_all(path, itself=not existed)
         raise
-    refs = [ref for log in snapshot.manifest.logs.values() for ref in log]
+    refs = [ref for own in snapshot.holders for log in own.manifest.logs.values() for ref in log]
     return BackupReport(
         path=str(path), version=snapshot.version, rows=snapshot.rows("chunks"), segments=len(refs),
         bytes=sum(ref.size for ref in refs), indexes=tuple(sorted(indexes)),
     )  # fmt: skip
+
+
+def _copy_version(files: Files, memory: Memory, snapshot: Snapshot, path: Path) -> set[str]:
+    """Copy one version of one folder; return the indexes that it has."""
+    for log in snapshot.manifest.logs:
+        _copy_log(files, path, snapshot, log)
+    indexes = _copy_indexes(files, memory.tables.folder, path / INDEX, snapshot)
+    with contextlib.suppress(FileNotFoundError):
+        files.publish(path / config.FILE, [read_file(memory.root / config.FILE, config.MOST_BYTES)])
+    files.make_folder(path / manifests.MANIFESTS)
+    manifests.publish(files, path, msgspec.structs.replace(snapshot.manifest, indexes=indexes))
+    return set(indexes)
 
 
 def _check_target(root: Path, path: Path) -> None:

@@ -9,7 +9,7 @@ from lamina_engine.reports import Report
 
 if TYPE_CHECKING:
     from lamina_engine.memory import Memory
-    from lamina_engine.store.manifest import Manifest
+    from lamina_engine.store.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +37,17 @@ def compact(memory: Memory) -> CompactReport:
     segment is left as it is, with a warning. Readers go on with what they have mapped. O(bytes of the small segments).
     """
     with memory.write() as (transaction, _):
-        before = transaction.snapshot.manifest
-        for log in before.logs:
+        before = transaction.snapshot
+        for log in before.manifest.logs:
             transaction.merge(log)
-    after = memory.store.snapshot().manifest
+    after = memory.store.snapshot()
     return CompactReport(*_count_changes(before, after), version=after.version)
 
 
-def _count_changes(before: Manifest, after: Manifest) -> tuple[int, int, int, int]:
-    refs = [[ref for log in manifest.logs.values() for ref in log] for manifest in (before, after)]
+def _count_changes(before: Snapshot, after: Snapshot) -> tuple[int, int, int, int]:
+    refs = [
+        [ref for own in version.holders for log in own.manifest.logs.values() for ref in log]
+        for version in (before, after)
+    ]
     sizes = [sum(ref.size for ref in found) for found in refs]
     return len(refs[0]), len(refs[1]), sizes[0], sizes[1]

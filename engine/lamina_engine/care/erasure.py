@@ -178,23 +178,23 @@ class Change:
 
 
 class Erasure:
-    """Some chunks, on their way out."""
+    """Some chunks, on their way out of one log: of a vault, or of a shard.
 
-    def __init__(self, snapshot: Snapshot, rows: Rows, tombstones: Mapping[str, str]) -> None:
-        self._snapshot, self._rows, self._tombstones = snapshot, rows, tombstones
+    ``whole`` and ``all_rows`` are the vault and the chunks' rows there.
+    """
+
+    def __init__(
+        self, snapshot: Snapshot, rows: Rows, tombstones: Mapping[str, str], whole: Snapshot, all_rows: Rows
+    ) -> None:
+        self._snapshot, self._rows, self._tombstones, self._whole = snapshot, rows, tombstones, whole
         self._gone = np.zeros(snapshot.rows("chunks"), np.bool_)
         self._gone[rows] = True
         names = [tombstones[name] for name in snapshot.values("chunks", "id", rows)]
         self._name_of_row = dict(zip(rows.tolist(), names, strict=True))
         self._said = FactErasure(snapshot, tombstones)
-        self._unsaid = TopicErasure(snapshot, rows)
+        self._unsaid = TopicErasure(whole, all_rows)
         self._before = snapshot.column("chunks", "previous").astype(np.int64)
         self._previous = skip_forgotten(self._before, self._gone)
-
-    @property
-    def names(self) -> list[str]:
-        """Id of the tombstone of each row."""
-        return list(self._name_of_row.values())
 
     # ------------------------------------------------------------------ chunks
 
@@ -267,7 +267,7 @@ class Erasure:
     def _nameless(self) -> set[tuple[str, str]]:
         """Roots and names of the files that have no chunk left."""
         had, kept = set[tuple[str, str]](), set[tuple[str, str]]()
-        for segment in self._snapshot.segments("sources"):
+        for segment in self._whole.segments("sources"):
             fields = (segment.texts(name) for name in ("root", "source", "settings", "chunks"))
             for root, source, settings, ids in zip(*fields, strict=True):
                 if ids:

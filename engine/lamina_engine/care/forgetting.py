@@ -19,6 +19,7 @@ from lamina_engine.care.erasure import Change, Erasure
 from lamina_engine.chunks.identities import find_row
 from lamina_engine.chunks.writing import add_events
 from lamina_engine.errors import InvalidArgument, VaultCorrupt, VaultLocked
+from lamina_engine.index.row_columns import NO_VALUE
 from lamina_engine.index.state import FORGOTTEN, SUPERSEDED
 from lamina_engine.recall import filters
 from lamina_engine.reports import Report
@@ -97,7 +98,7 @@ def forget(
     Notes
     -----
     Log files that hold such rows, and those with rows that were indexed with their words, are rewritten and analysed
-    again; the other indexes are rebuilt. O(rows); memory for the rewritten files.
+    again; the other indexes are rebuilt. O(rows); memory for one rewritten file.
 
     A source keeps the digest of its bytes, so ingesting it again unchanged brings nothing back; its name goes with its last
     chunk. If its file was changed and still has the text, that counts as new text.
@@ -146,14 +147,17 @@ class _Forgetting:
     """Erasure in progress: its chunks, and the rewrite of each log."""
 
     def __init__(self, view: View, node: Node | None, ids: Sequence[str] | None, token: Callable[[], str]) -> None:
-        self._snapshot = view.snapshot
+        self._snapshot, self._categories = view.snapshot, view.categories
         current = _matching(view, node) if ids is None else np.array([find_row(view, i) for i in ids], np.int64)
         self._ids: list[str] = list(dict.fromkeys(view.snapshot.values("chunks", "id", current)))
         parts = [view.all_rows_of_id(identity) for identity in self._ids]
         self._rows = np.sort(np.concatenate(parts)) if parts else np.empty(0, np.int64)
-        self._erasure = Erasure(view.snapshot, self._rows, {identity: TOMBSTONE + token() for identity in self._ids})
+        stones = {identity: TOMBSTONE + token() for identity in self._ids}
+        holders = view.snapshot.split(self._rows) if self._ids else []
+        erasures = [Erasure(own, rows, stones, view.snapshot, self._rows) for own, rows in holders]
+        self._names = [stones[name] for name in view.snapshot.values("chunks", "id", self._rows)]
         self._changes: dict[str, list[Change]] = {
-            log: list(find(self._erasure)) if self._ids else [] for log, find in _CHANGES.items()
+            log: [change for each in erasures for change in find(each)] for log, find in _CHANGES.items()
         }
 
     def write(self, transaction: Transaction) -> None:
@@ -164,10 +168,10 @@ class _Forgetting:
                     f"{change.segment.path} is damaged, and rewriting it would hide that; nothing was forgotten: "
                     "run `lamina verify`, put the file back from a copy, and forget again"
                 )
-            transaction.replace(change.segment, change.make())
+            transaction.replace(change.segment, change.make)
         if self._ids:
             n = len(self._rows)
-            add_events(transaction, "forget", self._erasure.names, self._rows, transaction.stamps(n), [None] * n)
+            add_events(transaction, "forget", self._names, self._rows, transaction.stamps(n), [None] * n)
             for name in self._snapshot.manifest.indexes:
                 transaction.set_index(name, None)
 
@@ -179,11 +183,12 @@ class _Forgetting:
     def names(self) -> set[str]:
         """Return the names of projects, sessions and collections that no other chunk has."""
         found: set[str] = set()
-        rest = np.setdiff1d(np.arange(self._snapshot.rows("chunks"), dtype=np.int64), self._rows)
         for field in ("project", "session", "collection"):
-            own = set(self._snapshot.values("chunks", field, self._rows)) - {None}
-            if own:
-                found |= own - set(self._snapshot.values("chunks", field, rest))
+            codes = self._categories.column(self._snapshot, field)
+            own = np.bincount(codes[self._rows] - NO_VALUE)  # none counts as 0
+            every = np.bincount(codes - NO_VALUE)[: len(own)]
+            gone = np.flatnonzero((own > 0) & (own == every)) + NO_VALUE
+            found |= {name for code in gone.tolist() if (name := self._categories.value(field, code)) is not None}
         return found | {name.partition("@")[0] for name in found}
 
     def report(self, *, dry_run: bool) -> ForgetReport:

@@ -22,10 +22,11 @@ from lamina_engine import columns
 from lamina_engine.errors import LaminaError, VaultCorrupt, VaultNotFound, VaultTooNew, VaultTooOld
 from lamina_engine.real_files import remove_file
 from lamina_engine.reports import Report
+from lamina_engine.shards.layout import shard_name, shard_place
 from lamina_engine.store import manifest as manifests
 from lamina_engine.store.files import Files
 from lamina_engine.store.lock import write_lock
-from lamina_engine.store.manifest import Manifest, SegmentRef
+from lamina_engine.store.manifest import Manifest, SegmentRef, ShardRef
 from lamina_engine.store.segments import LOG, Segment
 from lamina_engine.store.shape import check_shape
 from lamina_engine.store.snapshot import Snapshot
@@ -50,7 +51,7 @@ class VerifyProblem:
     """One thing that is not as it was written."""
 
     code: str
-    """Stable: ``current``, ``segment``, ``rows``, ``order``, ``event``, ``vector``, ``version``, ``index``."""
+    """Stable: ``current``, ``segment``, ``rows``, ``order``, ``event``, ``vector``, ``version``, ``index``, ``shard``."""
     where: str
     """The file, below the vault's folder."""
     message: str
@@ -307,7 +308,39 @@ def verify(
             report.repaired = f"removed {len(damaged)} damaged index files; the next write builds them again"
     report.problems += found.problems
     report.checked += found.checked
+    for number, ref in enumerate(manifest.shards):
+        _verify_shard(report, root, files, number, ref, deep=deep, repair=repair)
     return report
+
+
+def _verify_shard(
+    report: VerifyReport, root: Path, files: Files, number: int, ref: ShardRef, *, deep: bool, repair: bool
+) -> None:
+    """Check one shard as the vault that it is, and against what the root names."""
+    name = shard_name(number)
+    report.checked["shards"] += 1
+    try:
+        place, own = shard_place(root, files, number)
+        found = verify(place, deep=deep, repair=repair, files=own)
+        manifest = manifests.load_newest(place)[1]
+    except (LaminaError, OSError) as error:
+        report.add("shard", name, str(error), "put the shard back from a copy")
+        return
+    for each in found.problems:
+        report.problems.append(replace(each, where=f"{name}/{each.where}"))
+    report.checked += found.checked
+    if found.repaired is not None:
+        report.repaired = (
+            f"{report.repaired}; {name}: {found.repaired}" if report.repaired else f"{name}: {found.repaired}"
+        )
+    if manifest.vault != ref.vault:
+        report.add("shard", name, f"it is vault {manifest.vault}, the root names {ref.vault}", "put the right one back")
+    elif manifest.commits < ref.commits:
+        message = f"it has commit {manifest.commits}, the root names {ref.commits}"
+        report.add("shard", name, message, "restore all shards and the root from one moment")
+    elif manifest.built_on > (root_commits := manifests.load_newest(root)[1].commits):
+        message = f"it was written to after the root's commit {manifest.built_on}, the root has {root_commits}"
+        report.add("shard", name, message, "restore all shards and the root from one moment")
 
 
 def _current(root: Path, report: VerifyReport) -> str | None:

@@ -372,8 +372,10 @@ def add_origins(
     transaction.append("origins", {"chunk": [ids[i] for i in places], "row": rows[places], **values}, stamps[places])
 
 
-def precompute_vectors(memory: Memory, view: View, batch: ChunkBatch) -> tuple[dict[bytes, NDArray[np.float32]], int]:
-    """Embed the versions that the vault has no vector of."""
+def precompute_vectors(
+    memory: Memory, view: View, batch: ChunkBatch, made: PrecomputedVectors | None = None
+) -> tuple[dict[bytes, NDArray[np.float32]], int]:
+    """Embed the versions that the vault has no vector of; ``made`` are those of workers."""
     memory.check_space(view.snapshot, batch.vectors)
     space = view.snapshot.space
     if batch.vectors is not None or space is None:
@@ -383,8 +385,14 @@ def precompute_vectors(memory: Memory, view: View, batch: ChunkBatch) -> tuple[d
     if not missing:
         return {}, 0
     position = {version: i for i, version in enumerate(batch.versions)}
-    texts = batch.embedded([position[version] for version in missing])
-    return PrecomputedVectors(space.identity, zip(missing, memory.embed(texts, space), strict=True)), len(texts)
+    if made is None or made.identity != space.identity:  # or a reindex changed the model meanwhile
+        made = PrecomputedVectors(space.identity, ())
+    rest = [version for version in missing if version not in made]
+    texts = batch.embedded([position[version] for version in rest])
+    found = PrecomputedVectors(space.identity, ((version, made[version]) for version in missing if version in made))
+    if rest:
+        found.update(zip(rest, memory.embed(texts, space), strict=True))
+    return found, len(missing)
 
 
 def _matrix(

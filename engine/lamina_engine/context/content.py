@@ -17,6 +17,7 @@ def _words(text: str) -> frozenset[str]:
 
 _TALK = _words(
     """
+    pros cons unclear news date dates
     a about above absolutely actually after again ago agree agreed ah ahead alas all almost alone along already
     alright also alternatively although always am amazing among an and another any anybody anyhow anymore anyone
     anything anyway anywhere apart apparently are around as aside at away awesome awful back bad badly basically
@@ -69,6 +70,7 @@ _TALK = _words(
 )
 _WORK = _words(
     """
+    pass passes passed passing red
     bump squash stick pull latest sup unused scratch
     add added adjust amend apply applied approach approve approved argument assert attempt branch branches break
     breaking broke broken bug bugs build builds built change changed changes check checked checks checkout class
@@ -100,6 +102,7 @@ _WORK = _words(
 )
 _OTHER = _words(
     """
+    hä fehlt rot
     aber ach alle allem allen alles als also am an anders auch auf aus ausführen bei beide beiden beim bereit
     besser bin bis bist bitte bleib da dabei damit danach danke dann das dass dein deine dem den denn der des
     dich die dies diese dieser dieses dir doch dran drin du durch eben ein eine einem einen einer eines einfach

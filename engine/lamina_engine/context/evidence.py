@@ -6,6 +6,10 @@ than any question of three sentences. So a turn, which nobody asked for, first l
 words of talk nor of the work at hand, have to weigh as much in this vault as some that a few chunks have; more where a question
 points at what is at hand, and nearly as much as three that a single chunk has where nothing is asked. What passes has odds that a
 bare confidence has not.
+
+A prompt of several sentences is met by halves: a confidence is a share of all its words, and most of them are setting. There what
+counts beside it is how much of the subject a memory has at all. Of 301 such prompts by strangers 253 have two and more words of their
+subject in the best memory, of 40 that it nearly answers 7.
 """
 
 from __future__ import annotations
@@ -40,12 +44,23 @@ ODDS: Final = 2.75
 
 Squared, as prompts that the vault answers and prompts about something else lie farther apart than questions do.
 """
+_MET: Final = 1.0
+"""What a memory needs of the subject of several sentences, in the same words: as much neither adds to its odds nor takes from them."""
+_SLOPE: Final = 2.0
+"""What each such word more adds to the logarithm of the odds."""
+_WELL_MET: Final = 1.3
+"""Of this much a memory speaks for itself, where the prompt asks nothing: two words and more, one of them rare."""
 _FEW: Final = 5
 """In a vault of so many chunks, where no word is rare, half of that is enough."""
 CANDIDATES: Final = 20
 _LONGEST: Final = 4_000
 """Characters of a prompt, or of one of its sentences, that are read: a pasted log is no question."""
 _SENTENCE: Final = re.compile(r"(?<=[.!?。！？])\s+|(?<=[。！？])|\n+")
+_WARNS: Final = re.compile(
+    r"\b(?:never|don['’]?t|do not|must not|mustn['’]t|not allowed|forbidden|takes? back|taken back|no longer|nie(?:mals)?|nicht mehr"
+    r"|darf(?:st)? nicht|verboten|auf keinen fall)\b",
+    re.IGNORECASE,
+)
 _analyzer: Final = Analyzer()
 
 
@@ -78,19 +93,29 @@ def gather_evidence(
     """
     view = memory.view()
     whole = prompt[:_LONGEST]
-    if not view.statistics.rows or _weigh_subject(view, whole) < _least_subject(whole):
+    if not view.statistics.rows:
+        return NOTHING
+    subject, unit = _subject(view, whole), _unit(view)
+    several = len(split_sentences(whole)) > 1
+    weight, least = float(subject.query.idf.sum()) / unit, _least_subject(whole)
+    if weight < min(_WELL_MET, least):
         return NOTHING
     options: dict[str, Any] = {"where": dict(where)} if where else {}
     options |= {} if meaning else {"lanes": ("lexical",)}
     found = recall_rows(memory, whole, profile="default", k=CANDIDATES, now=now_us / 1e6, time="off", **options)
-    return Evidence(found.rows, _add_odds(found.confidences), found.scores, found.vector, found.stems)
+    shared = _rarity_held(subject, found.rows) / unit
+    odds = ODDS * (found.confidences / np.maximum(1.0 - found.confidences, 1e-9)) ** 2
+    if several or weight < least:
+        odds = odds * np.exp(_SLOPE * (shared - _MET))
+    if weight < least:  # an order is told what speaks for itself; one of a sentence only what warns
+        odds = odds * (shared >= _WELL_MET) * (1.0 if several else _warnings(view, found.rows))
+    return Evidence(found.rows, odds / (1.0 + odds), found.scores, found.vector, found.stems)
 
 
-def _add_odds(confidences: F64) -> F64:
-    """Return confidences of a recall as those of a turn whose prompt asks enough; 0 stays."""
-    answered, others = ODDS * confidences**2, (1.0 - confidences) ** 2
-    found: F64 = answered / (answered + others)
-    return found
+def _warnings(view: View, rows: I64) -> F64:
+    """Return 1 for each row that says what must not be done, or was taken back; 0 for others."""
+    texts = view.snapshot.records("chunks", rows, ("text",))
+    return np.array([_WARNS.search(record["text"]) is not None for record in texts], np.float64)
 
 
 def _least_subject(prompt: str) -> float:
@@ -104,9 +129,19 @@ def split_sentences(prompt: str) -> list[str]:
     return [text.strip()[:_LONGEST] for text in _SENTENCE.split(prompt) if text.strip()]
 
 
-def _weigh_subject(view: View, text: str) -> float:
-    """Return the rarity of the subject's words that the vault has, in words that one chunk has."""
+def _subject(view: View, text: str) -> Words:
+    """Return the words of a prompt that name its subject, as the vault has them."""
     terms = _analyzer.query(" ".join(dict.fromkeys(subject_words(text))), view.languages)
-    query = Words(view, terms, Bm25(surface=0.0)).query
+    return Words(view, terms, Bm25(surface=0.0))
+
+
+def _unit(view: View) -> float:
+    """Return the rarity of a word that one chunk has."""
     size = view.statistics.rows
-    return float(query.idf.sum()) / (inverse_document_frequency(1, size) * size / (size + _FEW))
+    return inverse_document_frequency(1, size) * size / (size + _FEW)
+
+
+def _rarity_held(subject: Words, rows: I64) -> F64:
+    """Return the rarity of the subject's words that each row has."""
+    rarity = dict(zip(subject.query.terms, subject.query.idf.tolist(), strict=True))
+    return np.array([sum(rarity[term] for term in held) for held in subject.contributions(rows)])

@@ -41,8 +41,10 @@ _OVERFETCH: Final = 2
 """Times as many candidates are read as results are given: tasks, lists of links and what its collection wants more of fall out."""
 _STEEP: Final = 2.5
 """An item of another document than the best one's needs the documented 0.7 of its score to this power, so 0.87 of it."""
+
 _EQUAL: Final = 0.95
-"""Results with so much of the best one's score count as its equals: the newer comes first."""
+_SAME: Final = 0.6
+"""Of two results with so much of one score and so many words in common the newer comes first."""
 
 
 class Result(Struct, frozen=True):
@@ -143,7 +145,7 @@ def _gather(memory: Memory, prompt: str, scope: Scope, now_us: int) -> Evidence:
 
 
 def _results(memory: Memory, evidence: Evidence, settings: Injection, now_us: int) -> list[Result]:
-    """Return the results, best first, of equals the newer.
+    """Return the results, best first, of two versions the newer.
 
     A stale memory about code ranks lower and is told with its tier; a penalty of 0, where one is set, leaves it out.
     """
@@ -159,7 +161,12 @@ def _results(memory: Memory, evidence: Evidence, settings: Injection, now_us: in
         result = Result(item_of_chunk(chunk, "search", now_us, confidence), float(score), confidence, chunk.source)
         created = chunk.created_at_us if chunk.created_at_us is not None else MISSING_US
         found.append((float(score) * factor, created, result))
-    return _newer_of_equals(found)[: settings.max_retrievals]
+    found.sort(key=lambda each: (-each[0], -each[1], each[2].item.id))
+    for i in range(1, len(found)):
+        older, newer = found[i - 1], found[i]
+        if newer[1] > older[1] and newer[0] >= _EQUAL * older[0] and _are_versions(older[2].item, newer[2].item):
+            found[i - 1], found[i] = newer, older
+    return [each[2] for each in found[: settings.max_retrievals]]
 
 
 def _nearness(results: list[Result]) -> list[float]:
@@ -173,15 +180,10 @@ def _nearness(results: list[Result]) -> list[float]:
     ]
 
 
-def _newer_of_equals(found: list[tuple[float, int, Result]]) -> list[Result]:
-    """Return results by score, of those that count as equals the newest first."""
-    left = sorted(found, key=lambda each: (-each[0], -each[1], each[2].item.id))
-    ordered: list[Result] = []
-    while left:
-        equals = [each for each in left if each[0] >= _EQUAL * left[0][0]]
-        ordered += [each[2] for each in sorted(equals, key=lambda each: (-each[1], -each[0], each[2].item.id))]
-        left = left[len(equals) :]
-    return ordered
+def _are_versions(one: Item, other: Item) -> bool:
+    """Return whether two memories say nearly the same, so that their dates say which holds."""
+    words, others = set(one.text.lower().split()), set(other.text.lower().split())
+    return len(words & others) >= _SAME * len(words | others)
 
 
 def _penalties(memory: Memory) -> Mapping[str, float] | None:

@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
+from lamina_engine.facts.german import in_english_grammar, is_german
 from lamina_engine.facts.intents import TOKEN, Intent, Intents, words_of
 from lamina_engine.facts.names import MAX_NAME
+from lamina_engine.facts.schema import Entity  # a question that was sent is read by its annotations
 from lamina_engine.facts.vocabulary import GENERIC
 from lamina_engine.index.analysis import STOP_WORDS
 
 if TYPE_CHECKING:
     from lamina_engine.facts.schema import Mention
-    from lamina_engine.facts.view import Entity, FactView
+    from lamina_engine.facts.view import FactView
 
 SELF_PHRASES: Final = (
     "who am i", "what am i", "am i", "my name", "my principles", "what do i care", "how should i communicate", "do i", "should i",
@@ -88,6 +90,7 @@ def parse_question(
 
     ``identity`` is whom "I" means, ``addressed`` whom "you" does.
     """
+    text = in_english_grammar(text) if is_german(text) else text
     text = _WHOEVER.sub("who", _FRONTED.sub(r"\2 \1", text))
     mentions = [mention for mention in kg.scan(text) if _may_name(mention)]
     words = words_of(text)

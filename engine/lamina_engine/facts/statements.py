@@ -14,7 +14,8 @@ from typing import Final, NamedTuple
 from msgspec import Struct
 
 from lamina_engine.facts import vocabulary
-from lamina_engine.facts.values import IDENTIFIER, Kind, find_values, is_name
+from lamina_engine.facts.german import in_english_grammar, is_german
+from lamina_engine.facts.values import COLOUR, COLOURED, IDENTIFIER, Kind, find_values, is_name
 from lamina_engine.facts.wording import in_family, is_near, likeness, parts, tokens
 
 
@@ -30,11 +31,13 @@ _SAID_BEFORE: Final = 0.8
 """The same of a word of an earlier sentence."""
 _BACK: Final = 2
 """Sentences before one in which its subject may be named."""
-_DEGREES: Final = vocabulary.DEGREES | _words("old full cold hot expensive late heavy")
+_DEGREES: Final = vocabulary.DEGREES | _words("old full cold hot warm expensive late heavy")
 _SORTS: Final = _words(
     """company firm vendor supplier provider tool program product app library framework service system agency software thing person
     colleague people partner team solution package platform language city town country place village region number"""
 )
+_PEOPLE: Final = _words("people persons")
+_PORT: Final = _words("port")
 _UNSAID: Final = _words("number name names digits amount address")
 """Nouns that a value shows by its form."""
 _PLACED: Final = _words("lie lies find stored kept located stand stands put store keep")
@@ -64,11 +67,16 @@ _DENIED: Final = re.compile(
 _NUMERO: Final = re.compile(r"\bno\. ?(?=\d)", re.IGNORECASE)
 _CLAUSE: Final = re.compile(r"[;:,()–—]|\bbut\b")
 _REFERRING: Final = _words("it its it's he she they her his their there that this these those them then him the")
+_IT_IS: Final = re.compile(rf"it (?:is|was) (?:\w+ )?(?:[€$£~]? ?\d|{COLOUR})", re.IGNORECASE)
+"""Begins a sentence all of whose subject stands before it."""
 _GENERAL: Final = re.compile(
     r"what(?:'s| is| are) (?:an?|the difference)\b|what does .* (?:mean|stand for)\W*$|.*\busually\b", re.IGNORECASE
 )
 _SHORT: Final = re.compile(r"\b(wh\w+|how)['’]s\b", re.IGNORECASE)
-_END: Final = re.compile(r"(?<!\b[DMHFS]r\.)(?<!\bMrs\.)(?<!\bSt\.)(?<!\b[A-Z]\.)(?<=[.!?;])\s+|\n+")
+_END: Final = re.compile(
+    r"(?<!\b[DMHFS]r\.)(?<!\bMrs\.)(?<!\bSt\.)(?<!\b[A-Z]\.)(?<=[.!?;])\s+"
+    r"(?!(?<=\d\. )(?:Jan|Feb|Mär|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez))|\n+"
+)
 _WRAP: Final = re.compile(r"(?<=[^\s.!?:;`|])\n(?=[a-z(])")
 """Break within a sentence."""
 _ITEM: Final = re.compile(r"^[\s>#*+-]+")
@@ -80,6 +88,8 @@ class Sentence(NamedTuple):
     text: str
     words: tuple[str, ...]
     lower: tuple[str, ...]
+    written: str
+    """The text as it stands; a German one is read in English grammar."""
 
 
 class Missing(NamedTuple):
@@ -106,9 +116,17 @@ class Asking(Struct, frozen=True):
     """True for "who was hired": not who did it is asked for."""
     is_past: bool
     is_denied: bool
+    is_german: bool
+
+    @property
+    def shown(self) -> frozenset[str]:
+        """Nouns that a value shows by itself: "listens on 8443" needs no word for port."""
+        if self.kind == "count":
+            return _PEOPLE
+        return COLOURED | _PORT if any(word[:6] == "listen" for _, word in self.content) else COLOURED
 
 
-def split_text(text: str) -> list[Sentence]:
+def split_text(text: str, *, german: bool = False) -> list[Sentence]:
     """Return the sentences of a text outside of fenced code; questions are none."""
     found: list[Sentence] = []
     fenced = False
@@ -117,15 +135,18 @@ def split_text(text: str) -> list[Sentence]:
             fenced = not fenced
         elif not fenced and not line.startswith(("    ", "\t")):
             for piece in _END.split(line):
-                said = _ITEM.sub("", piece).strip()
-                if said and not said.endswith("?"):
+                written = _ITEM.sub("", piece).strip()
+                if written and not written.endswith("?"):
+                    said = in_english_grammar(written) if german else written
                     words = tuple(tokens(said))
-                    found.append(Sentence(said, words, tuple(word.lower() for word in words)))
+                    found.append(Sentence(said, words, tuple(word.lower() for word in words), written))
     return found
 
 
 def read_question(text: str) -> Asking | None:
     """Return a question as read, or None where it asks for no value that one sentence can hold."""
+    german = is_german(text)
+    text = in_english_grammar(text) if german else text
     words = tokens(_SHORT.sub(r"\1 is", text))
     lower = [word.lower() for word in words]
     at = next((i for i, word in enumerate(lower) if word in vocabulary.QUESTION_WORDS), None)
@@ -148,12 +169,13 @@ def read_question(text: str) -> Asking | None:
     after = (at or 0) + len(noun) + 1
     copular = (
         kind == "which"
+        and COLOURED.isdisjoint(lower)
         and lower[after : after + 1] in (["is"], ["are"])
         and not any(i > after + 1 and word.endswith(("ing", *_DONE)) for i, word in content)
     )
     return Asking(
         kind, tuple(lower), tuple(noun), tuple(content), tuple(names), copular, _is_passive(lower, at), not _PAST.isdisjoint(lower),
-        _DENIED.search(text) is not None,
+        _DENIED.search(text) is not None, german,
     )  # fmt: skip
 
 
@@ -253,7 +275,12 @@ def rate_sentence(asking: Asking, said: Sequence[Sentence], at: int, year: str =
     count = len(missing)
     missing = [each for each in missing if not _is_implied(asking, each)]
     implied = count - len(missing)
-    if implied and asking.kind == "which" and len(asking.content) + len(asking.names) < 2 + implied:
+    if (
+        implied
+        and asking.kind == "which"
+        and not any(asking.words[i] in asking.shown for i in asking.noun)
+        and len(asking.content) + len(asking.names) < 2 + implied
+    ):
         return None
     near = [
         k for k in range(len(sentence.lower)) if k not in hits.values() and not vocabulary.is_grammar(sentence.lower[k])
@@ -265,19 +292,28 @@ def rate_sentence(asking: Asking, said: Sequence[Sentence], at: int, year: str =
         if place is None:
             return None
         hits[i], back = place, 0
-    if not hits or back is None or not _is_stated(asking, sentence, hits):
+    if back is None or not (hits or _is_bare(asking, sentence)) or not _is_stated(asking, sentence, hits):
         return None
     noun = [asking.words[i] for i in asking.noun]
-    if asking.kind == "who" and not asking.is_passive and _lacks_agent(asking, sentence, hits):
+    if asking.kind == "who" and (
+        _lacks_deed(asking, hits) or (not asking.is_passive and _lacks_agent(asking, sentence, hits))
+    ):
         return None
     alone = len(asking.content) + len(asking.names) == 1
-    if alone and asking.kind in {"who", "what", "which"} and not _defines(sentence, next(iter(hits.values()))):
+    if alone and hits and asking.kind in {"who", "what", "which"} and not _defines(sentence, next(iter(hits.values()))):
         return None
     if not find_values(asking.kind, sentence.text, sentence.words, hits, noun, asking.noun):
         return None
     if asking.is_copular and not all(i in hits for i in asking.noun) and not _links_name(sentence, hits):
         return None
     return likely / max(1, len(asking.content)) + 0.3 * len(hits) - 0.2 * back
+
+
+def _is_bare(asking: Asking, sentence: Sentence) -> bool:
+    """Return whether a sentence says only how much, or which colour, of what stands before it."""
+    return (asking.kind in {"measure", "amount"} or not COLOURED.isdisjoint(asking.words)) and (
+        _IT_IS.match(sentence.text) is not None
+    )
 
 
 def _is_called(name: str, word: str) -> bool:
@@ -299,7 +335,8 @@ def _pair_words(asking: Asking, sentence: Sentence, hits: dict[int, int]) -> flo
                 like = float(set(word.split("-")) <= {*sentence.lower, *parts(said)} or word == said)
             else:
                 like = max((likeness(word, part) for part in parts(said)), default=0.0)
-            if word in _RUNNING and asking.kind != "who" and like < _SAME:
+            upon = said in _RUNNING and sentence.lower[k + 1 : k + 2] in {("on",), ("at",), ("under",)}
+            if (upon or (word in _RUNNING and asking.kind != "who")) and like < _SAME:
                 continue  # what a server runs on says nobody who runs it
             if like >= _LEAST:
                 pairs.append((-like, i, k))
@@ -319,16 +356,21 @@ def _is_implied(asking: Asking, missing: Missing) -> bool:
     if named:
         return False
     if i in asking.noun:
-        return word in _UNSAID or (asking.kind == "which" and len(asking.noun) == 1 and word in _SORTS)
+        return (
+            word in _UNSAID
+            or word in asking.shown
+            or (asking.kind == "which" and len(asking.noun) == 1 and word in _SORTS)
+        )
     return word in _IMPLIED.get(asking.kind, ())
 
 
 def _count_back(said: Sequence[Sentence], at: int, hits: dict[int, int], missing: Sequence[Missing]) -> int | None:
     """Return how far back the words are that a sentence leaves out; None where they are nowhere."""
     words, count = said[at].lower, 0
-    refers = not _REFERRING.isdisjoint(words) or (bool(words) and 0 in hits.values())
+    begins = next((k for k, word in enumerate(words) if not vocabulary.is_grammar(word) and not word.isdigit()), None)
+    refers = not _REFERRING.isdisjoint(words) or begins in hits.values()
     for _, word, named in missing:
-        for back in range(1, _BACK + 1):
+        for back in (1, _BACK, at):
             if at < back or not refers:
                 return None
             earlier = said[at - back].lower
@@ -367,6 +409,12 @@ def _defines(sentence: Sentence, k: int) -> bool:
     return re.search(rf"(?<![\w-]){word}(?:\s*[:=(]|,? (?:is|are)\b)", sentence.text) is not None
 
 
+def _lacks_deed(asking: Asking, hits: dict[int, int]) -> bool:
+    """Return whether a sentence leaves out what somebody does or is: "who pays the chef"."""
+    done = [i for i, _ in asking.content if asking.words[i - 1] == "who"] or [i for i, _ in asking.content]
+    return bool(done) and hits.keys().isdisjoint(done)
+
+
 def _lacks_agent(asking: Asking, sentence: Sentence, hits: dict[int, int]) -> bool:
     """Return whether a sentence says that something was done, and not by whom."""
     words = sentence.lower
@@ -392,8 +440,8 @@ def _links_name(sentence: Sentence, hits: dict[int, int]) -> bool:
 
 def sentences_of(asking: Asking, text: str, year: str = "") -> Iterator[tuple[float, str]]:
     """Yield the sentences of a text that answer a question, with how well they do."""
-    said = split_text(text)
+    said = split_text(text, german=asking.is_german)
     for at, sentence in enumerate(said):
         rating = rate_sentence(asking, said, at, year)
         if rating is not None:
-            yield rating, sentence.text
+            yield rating, sentence.written

@@ -46,6 +46,13 @@ PATTERNS: Final[dict[str, re.Pattern[str]]] = {
     ),
 }  # fmt: skip
 """Kinds of value that a phrase shows."""
+_LENGTH: Final = re.compile(r"\d ?(?:m|km|metres?|meters?|miles?|feet|ft|cm|mm)\b[^.]*\blong\b")
+"""How long a thing is, which is asked as how long something takes is."""
+COLOURED: Final = _words("colour color colours colors")
+COLOUR: Final = (
+    r"\b(?:red|green|blue|yellow|black|white|gr[ae]y|brown|orange|purple|violet|pink|silver|gold|golden|beige|turquoise|teal|cream|navy|"
+    r"maroon|ochre)\b"
+)
 _NUMBER: Final = re.compile(rf"[~<>≥≤]?\d[\d.,:–-]*[kKmM]?|{_COUNT}", re.IGNORECASE)
 _MEASURES: Final = _words(
     """kg litres litre km degrees hours hour minutes minute days day weeks months years seconds ms h min gb mb tb a v kw cm mm metres
@@ -91,6 +98,10 @@ def find_values(
     ``words`` are the sentence's, ``hits`` the places of the question's words among them by their places in the question, ``noun``
     the words after "which" or "how many", ``heads`` their places in the question.
     """
+    if kind == "duration" and _LENGTH.search(text):
+        return True
+    if not COLOURED.isdisjoint(noun):
+        return re.search(COLOUR, text, re.IGNORECASE) is not None
     if kind in PATTERNS:
         return PATTERNS[kind].search(text) is not None
     taken = set(hits.values())
@@ -105,7 +116,10 @@ def find_values(
         counted = {hits[i] for i in heads if i in hits} or taken
         return any(_counts(words, i, counted) for i in numbers)
     if kind == "amount":
-        return any(_is_sum(words, i) or not _MONEY.isdisjoint(noun) for i in numbers)
+        held = [hits[i] for i in heads if i in hits]
+        return any(
+            _is_sum(words, i) or not _MONEY.isdisjoint(noun) or any(0 < k - i <= 2 for k in held) for i in numbers
+        )
     if kind == "measure":
         return _AGE.search(text) is not None if "old" in noun else any(_measures(words, i, noun) for i in numbers)
     return _says_what(kind, words, hits, noun, heads, left, numbers)

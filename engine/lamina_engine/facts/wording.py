@@ -40,6 +40,8 @@ outage offline down broken failed failure fails incident
 write writes wrote written author authored writer
 fix fixed repair repaired mended solved
 last lasts lasted take takes took
+take takes took taken
+give gives gave given
 pin pinned held stays
 insure insures insurer insurance insured
 number phone mobile telephone

@@ -11,7 +11,6 @@ from lamina_engine.chunks.reading import chunks_at, with_texts
 from lamina_engine.clock import MISSING_US
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.index.state import ACTIVE, INVALIDATED
-from lamina_engine.index.vectors import scan
 from lamina_engine.results import Neighbor, Timeline
 
 if TYPE_CHECKING:
@@ -76,7 +75,7 @@ def similar(view: View, identity: str, *, k: int = 5) -> list[Neighbor]:
     mask[row] = False
     query = view.vectors.gather(np.array([row]))[0]
     # ties at the cut are settled by date and id, so more are asked for
-    found = scan(view.vectors, query, min(k + 64, stop), stop=stop, mask=mask)
+    found = view.vectors.scan(query, min(k + 64, stop), stop=stop, mask=mask)
     names = view.snapshot.values("chunks", "id", found.rows)
     created = view.snapshot.numbers("chunks", "created_at", found.rows, MISSING_US).tolist()
     order = sorted(zip((-found.scores).tolist(), (-made for made in created), names, strict=True))

@@ -6,7 +6,6 @@ reports uses: a recall alone shows what was offered.
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -24,7 +23,6 @@ from lamina_engine.index.claims import USAGE
 from lamina_engine.results import Link
 
 if TYPE_CHECKING:
-    from lamina_engine.index.tables import Tables
     from lamina_engine.index.view import View
     from lamina_engine.memory import Memory
 
@@ -65,8 +63,8 @@ def record_use(memory: Memory, identities: Sequence[str]) -> list[Link]:
 # ---------------------------------------------------------------------- reading
 
 _lock = after_fork.make_lock()
-_known: weakref.WeakKeyDictionary[Tables, tuple[int, dict[str, Use]]] = weakref.WeakKeyDictionary()
-"""Uses by chunk as last read, and how many rows of the events log that was."""
+_KNOWN: Final = "graph.uses"
+"""Key of the uses by chunk as last read, with how many rows of the events log that was."""
 
 
 def uses(view: View) -> Mapping[str, Use]:
@@ -75,13 +73,13 @@ def uses(view: View) -> Mapping[str, Use]:
     O(new events) for the newest version, O(events) for a moment of the past.
     """
     with _lock:
-        rows, former = _known.get(view.tables, (0, {}))
+        rows, former = view.tables.peek_cached(_KNOWN) or (0, {})
         events = view.state.events
         if rows > events:
             return _read(view, 0, {})
         found = _read(view, rows, former) if rows < events else former
         if view.as_of_us is None:
-            _known[view.tables] = (events, found)
+            view.tables.put_cached(_KNOWN, (events, found))
         return found
 
 

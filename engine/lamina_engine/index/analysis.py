@@ -422,6 +422,8 @@ class Analyzer:
         ]
 
     def _without_elisions(self, text: str, among: Sequence[str]) -> str:
+        if not any(mark in text for mark in languages.APOSTROPHES):
+            return text
         for language in among:
             if (pattern := languages.elision(language)) is not None:
                 text = " ".join([pattern.sub("", piece) if pattern.match(piece) else piece for piece in text.split()])

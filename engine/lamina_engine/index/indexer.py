@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from lamina_engine.errors import VaultLocked, VaultReadOnly
+from lamina_engine.executor import usable_cpus
 from lamina_engine.index import inverted, nodes, textbuilder
 from lamina_engine.index.analysis import ANALYSIS_ID, Analyzer
 from lamina_engine.index.coding import Coding
@@ -312,7 +313,7 @@ class Indexer:
         if ahead is not None and (index is None or index.rows < ahead.rows <= wanted):
             index = ahead
         if index is None or index.trained_on != train_rows(rows):
-            index = QuantisedIndex.build(blocks, rows)
+            index = QuantisedIndex.build(blocks, rows, threads=usable_cpus())
         else:
             index = index.extend(blocks, rows)
         if index is None:

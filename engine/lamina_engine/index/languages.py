@@ -25,6 +25,7 @@ import numpy as np
 from lamina_kernels.layouts import BOOL, I32, I64, U8, U32
 
 ENGLISH: Final = "english"
+APOSTROPHES: Final = "'\u2018\u2019\u02bc"
 _SHORT: Final = 7
 """Bytes of a function word that tells a language: such a word is its own key in `lamina_kernels.tokens`."""
 _FEW_PIECES: Final = 12
@@ -189,7 +190,7 @@ def stemmer(language: str) -> Callable[[str], list[str]]:
 def elision(language: str) -> re.Pattern[str] | None:
     """Return the pattern of elided words, as in "l'eau"; None for none."""
     found = _ELISIONS.get(language)
-    return re.compile(rf"{found}['\u2018\u2019\u02bc](?=\w\w)", re.IGNORECASE) if found else None
+    return re.compile(rf"{found}[{APOSTROPHES}](?=\w\w)", re.IGNORECASE) if found else None
 
 
 @functools.cache
@@ -312,9 +313,10 @@ def _decide(tally: _Tally, pieces: I64) -> tuple[U8, BOOL]:
 
 def language_of(pieces: list[str], among: tuple[str, ...] = LANGUAGES) -> str:
     """Return the language of a short text, among some, by its function words."""
-    telling = language_bits()
-    seen = Counter(map(telling.get, pieces)).items()  # a text repeats its few function words
-    tallies = [(bits, count) for bits, count in seen if bits is not None]
+    seen = Counter(filter(None, map(language_bits().get, pieces)))  # a text repeats its few function words
+    if all(bits & 1 for bits in seen):  # no word that English lacks
+        return ENGLISH
+    tallies = seen.items()
     counts = {
         language: sum(count for bits, count in tallies if bits >> LANGUAGES.index(language) & ~bits & 1)
         for language in among

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import weakref
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -20,7 +19,6 @@ from lamina_kernels.graph.hops import block
 from lamina_kernels.layouts import I32, I64, U8
 
 if TYPE_CHECKING:
-    from lamina_engine.index.tables import Tables
     from lamina_engine.index.view import View
 
 logger = logging.getLogger(__name__)
@@ -46,25 +44,21 @@ class NodeState(NamedTuple):
     """The same, and invalidated ones."""
 
 
-_lock = after_fork.make_rlock()
-_graphs: weakref.WeakKeyDictionary[Tables, LinkGraph] = weakref.WeakKeyDictionary()
-_states: weakref.WeakKeyDictionary[View, NodeState] = weakref.WeakKeyDictionary()
-_nodes: weakref.WeakKeyDictionary[View, I32] = weakref.WeakKeyDictionary()
-"""The node of each row, -1 for none; only for views whose recalls walk links."""
-_link_dates: weakref.WeakKeyDictionary[Tables, RowColumn] = weakref.WeakKeyDictionary()
-_newest: weakref.WeakKeyDictionary[Tables, tuple[I64, int]] = weakref.WeakKeyDictionary()
-"""Rows of nodes as last seen, and how many rows of the chunks log that was."""
+_extending = after_fork.make_lock()
+"""Held while the newest graph of a vault's tables is put in place of the last one."""
+_NEWEST_GRAPH: Final = "graph.newest"
+_NEWEST_ROWS: Final = "graph.rows"
+"""Key of the rows of the newest graph's nodes, with how many rows of the chunks log had been seen."""
 
 
 def state_of(view: View) -> NodeState:
     """Return a view's graph with the rows and the liveness of its nodes; made once a view."""
-    found = _states.get(view)
-    if found is None:
-        with _lock:
-            found = _states.get(view)
-            if found is None:
-                found = _states[view] = _state(view)
-    return found
+
+    def make() -> NodeState:
+        with _extending:
+            return _state(view)
+
+    return view.cached("graph.nodes", make)
 
 
 def current_rows(view: View, rows: I64) -> I64:
@@ -86,23 +80,23 @@ def nodes_of_rows(view: View, rows: I64) -> I32:
     -----
     O(rows of the vault) the first time a view is asked, then a look at a table: without ids, whose hashes take longer.
     """
-    found = _nodes.get(view)
-    if found is None:
+
+    def make() -> I32:
         state = state_of(view)
-        found = np.full(view.rows, -1, np.int32)
+        found = np.full(view.rows, -1, np.int32)  # -1 for none
         has = np.flatnonzero(state.rows >= 0)
         found[state.rows[has]] = has
-        _nodes[view] = found
-    out: I32 = found[rows]
+        return found
+
+    out: I32 = view.cached("graph.nodes of rows", make)[rows]
     return out
 
 
 def link_dates(view: View, rows: I64) -> I64:
     """Return the times of rows of the links log, int64 us UTC; `MISSING_US` if unknown."""
-    column = _link_dates.get(view.tables)
-    if column is None:
-        read = RowColumn(lambda _, segment: segment.numbers("created_at", MISSING_US), "links")
-        column = _link_dates.setdefault(view.tables, read)
+    column = view.tables.cached(
+        "graph.dates", lambda: RowColumn(lambda _, segment: segment.numbers("created_at", MISSING_US), "links")
+    )
     dates: I64 = column.of(view.snapshot)[rows]
     return dates
 
@@ -122,7 +116,7 @@ def _state(view: View) -> NodeState:
 
 def _rows_of(view: View, graph: LinkGraph) -> I64:
     """Return the newest row of each node's chunk: an earlier version's, updated."""
-    former, seen = _newest.get(view.tables, (np.empty(0, np.int64), 0))
+    former, seen = view.tables.peek_cached(_NEWEST_ROWS) or (np.empty(0, np.int64), 0)
     ids = view.tables.ids(view.snapshot)
     if view.as_of_us is not None or seen > view.rows or view.rows - seen > graph.nodes or len(former) > graph.nodes:
         rows = ids.lookup(graph.hashes, n_rows=view.rows)
@@ -132,14 +126,14 @@ def _rows_of(view: View, graph: LinkGraph) -> I64:
         found = graph.keys.lookup(hash_ids(view.snapshot.values("chunks", "id", later)))
         rows[found[found >= 0]] = later[found >= 0]  # ascending: the newest stands
     if view.as_of_us is None:
-        _newest[view.tables] = (rows, view.rows)
+        view.tables.put_cached(_NEWEST_ROWS, (rows, view.rows))
     return rows
 
 
 def _graph_of(view: View) -> LinkGraph:
     snapshot, past = view.snapshot, view.as_of_us
     rows = snapshot.rows("links") if past is None else snapshot.watermark("links", past)
-    known = _graphs.get(view.tables)
+    known: LinkGraph | None = view.tables.peek_cached(_NEWEST_GRAPH)
     if known is None:
         known = _saved(view) or empty()
     if known.rows > rows:  # a past moment, or a version that another thread has gone past
@@ -147,7 +141,7 @@ def _graph_of(view: View) -> LinkGraph:
     if known.rows < rows:
         known = known.extended(read_rows(snapshot, known.rows, rows), rows)
     if past is None:
-        _graphs[view.tables] = known
+        view.tables.put_cached(_NEWEST_GRAPH, known)
     return known
 
 

@@ -228,6 +228,34 @@ class QuantisedIndex:
         return cls(index, dim, trained_on, version.rstrip(b"\0").decode("ascii"))
 
 
+def code_rows(
+    known: QuantisedIndex | None,
+    other: QuantisedIndex | None,
+    whole: VectorBlocks,
+    prefix: int,
+    own: VectorBlocks,
+    stop: int,
+) -> QuantisedIndex | None:
+    """Return the codes of a shard's first rows by the whole vault's codebook, if it has one.
+
+    ``known`` are its codes so far, ``other`` those of another shard: both have that codebook.
+    """
+    if known is not None or other is not None:
+        given = known or other
+        assert given is not None
+        trained_on, version = given.trained_on, given.faiss_version
+        index = _faiss().clone_index(fastscan.whole(given._faiss))
+        if known is None:
+            index.reset()
+    else:
+        sample = _sample(whole, prefix)
+        if len(sample) < _MIN_SAMPLE:
+            return None
+        index, trained_on, version = _trained(sample), prefix, _faiss().__version__
+    _add(index, own, stop, 1, None, None)
+    return QuantisedIndex(index, own.dim, trained_on, version)
+
+
 def _even(dim: int) -> int:
     return dim + dim % 2
 

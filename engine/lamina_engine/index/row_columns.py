@@ -119,7 +119,11 @@ class CategoryTable:
                 values.append(value)
             table[local] = code
         indices = column.indices
+        if indices.null_count == len(indices):  # as a rule of session, agent and role
+            return np.full(len(indices), NO_VALUE, np.int32)
         local_codes = np.frombuffer(indices.buffers()[1], np.int32, len(indices), indices.offset * 4)
+        if not indices.null_count and (table[:-1] == np.arange(len(table) - 1)).all():
+            return local_codes
         if indices.null_count:
             from lamina_engine.columns import validity
 

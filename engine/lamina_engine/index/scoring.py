@@ -25,6 +25,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from lamina_engine.columns import split_rows
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.index.analysis import QueryTerm, surface_hash, term_hash
 from lamina_kernels.layouts import F32, F64, I64, U8, U16, U32, TermRows
@@ -222,11 +223,11 @@ class ForwardLists:
         fixed = (query.hashes, query.idf, bm25.weights, bm25.k1, bm25.b, average_length)
         out = np.empty(rows.size)
         for block, chosen, local in self._homes(rows):
-            if local is rows:
-                score_bm25(block, np.ascontiguousarray(rows), *fixed, out)
-                break
+            if isinstance(chosen, slice):
+                score_bm25(block, local, *fixed, out[chosen])
+                continue
             scores = np.empty(local.size)
-            score_bm25(block, np.ascontiguousarray(local), *fixed, scores)
+            score_bm25(block, local, *fixed, scores)
             out[chosen] = scores
         return out
 
@@ -238,11 +239,8 @@ class ForwardLists:
         fixed = (query.hashes, query.idf, bm25.weights, bm25.k1, bm25.b, average_length)
         out = np.empty((rows.size, query.hashes.size))
         for block, chosen, local in self._homes(rows):
-            if local is rows:
-                bm25_terms(block, np.ascontiguousarray(rows), *fixed, out)
-                break
             parts = np.empty((local.size, query.hashes.size))
-            bm25_terms(block, np.ascontiguousarray(local), *fixed, parts)
+            bm25_terms(block, local, *fixed, parts)
             out[chosen] = parts
         return out
 
@@ -302,17 +300,12 @@ class ForwardLists:
             counts[chosen] = _gather_block(block, local, query.hashes)
         return counts, lengths
 
-    def _homes(self, rows: I64) -> Iterator[tuple[TermRows, I64 | slice, I64]]:
-        """Yield each block with some of the rows, which of them, and their positions in it."""
+    def _homes(self, rows: I64) -> list[tuple[TermRows, I64 | slice, I64]]:
+        """Return each block with some of the rows, their places in ``rows`` and in the block."""
         if rows.size and rows.view(np.uint64).max() >= self.rows:  # one below 0 is a large one there
             raise InvalidArgument(f"rows {rows.min()} to {rows.max()} are not all within the {self.rows} forward lists")
-        if len(self.blocks) == 1:
-            yield self.blocks[0], slice(None), rows
-            return
-        home = np.searchsorted(self.starts, rows, side="right") - 1
-        for number in np.flatnonzero(np.bincount(home)).tolist():
-            chosen = np.flatnonzero(home == number)
-            yield self.blocks[number], chosen, rows[chosen] - self.starts[number]
+        parts = split_rows(rows, self.starts[:-1]) if self.blocks else []
+        return [(self.blocks[number], chosen, local) for number, chosen, local in parts]
 
 
 def _read_only(block: TermRows) -> TermRows:

@@ -7,12 +7,22 @@ may join (``. - ' _ , + #``) stay where they stand between letters or digits, or
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 from numpy.typing import NDArray
 
 _ALNUM = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _JOINING = b"_.-'+#,"
 _HIGH = bytes(range(0x80, 0x100))
+
+_WORD = "0-9A-Za-z\x80-\U0010ffff"
+_DIGIT = "0-9\x80-\U0010ffff"
+LONE_MARKS = re.compile(
+    rf"(?<![{_WORD}_])[.-]|[.-](?![{_WORD}])|(?<![{_WORD}])'|'(?![{_WORD}])|(?<![{_WORD}_])_|_(?![{_WORD}_.-])"
+    rf"|(?<![{_DIGIT}]),|,(?![{_DIGIT}])|(?<![{_WORD}])#|(?<![+\x80-\U0010ffff])\+(?![+\x80-\U0010ffff])"
+)
+"""Marks that do not join where they stand: the tables below as a pattern."""
 
 ASCII_BLANKS = {code: " " for code in range(0x80) if code not in _ALNUM + _JOINING}
 """For ``str.translate``: the ASCII characters that separate wherever they stand."""

@@ -6,7 +6,7 @@ import logging
 import os
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,14 +22,19 @@ from lamina_engine.index.languages import LANGUAGES
 from lamina_engine.index.log_analysis import analyse_rows, make_analyzers
 from lamina_engine.index.quantised import QuantisedIndex, VectorsDamaged
 from lamina_engine.index.row_columns import CategoryTable, RowColumn
-from lamina_engine.index.scoring import sum_lengths
+from lamina_engine.index.scoring import ForwardLists, sum_lengths
 from lamina_engine.index.tail import Tail, TailWords
-from lamina_engine.index.terms import TermsDamaged, open_terms, slice_terms, surface_texts
+from lamina_engine.index.terms import TermsDamaged, concat_terms, open_terms, slice_terms, surface_texts
 from lamina_engine.index.textindex import PARTS, TextIndex, TextIndexDamaged, encodable, open_index
+from lamina_engine.index.vectors import VectorBlocks
 from lamina_engine.store.segments import Segment
-from lamina_engine.store.snapshot import Snapshot
+from lamina_engine.store.snapshot import Rows, Snapshot
 from lamina_kernels.inverted import invert
 from lamina_kernels.layouts import TermRows
+from lamina_kernels.terms import ZONES
+
+if TYPE_CHECKING:
+    from lamina_engine.index.view import View
 
 logger = logging.getLogger(__name__)
 
@@ -39,6 +44,9 @@ LEXICAL = "lexical"
 VECTORS = "vectors"
 
 
+SMALL_ROWS: Final = 8_192
+"""Up to so many rows the segments' forward lists and vectors are joined: a copy of some megabytes (of the forward lists
+for each version), against several small NumPy calls for each segment in every recall."""
 _OPEN_ATTEMPTS: Final = 3
 _NO_ROW: Final = 1 << 62
 _WORDS_AT_ONCE: Final = 4_096
@@ -114,6 +122,9 @@ class Tables(Cache):
     Safe to share between threads.
     """
 
+    is_sharded = False
+    """True where the rows lie in shards, which are asked."""
+
     def __init__(self, folder: Path, distrusted: Collection[str] = ()) -> None:
         super().__init__()
         self.folder = folder
@@ -147,6 +158,44 @@ class Tables(Cache):
         self._lock = after_fork.make_rlock()
         self._codes_lock = after_fork.make_lock()
         self._terms_lock = after_fork.make_lock()
+
+    def parts(self, snapshot: Snapshot, stop: int, languages: tuple[str, ...]) -> tuple[tuple[View, Rows], ...]:
+        """Return views of the shards' rows below ``stop``, and the row here of each of theirs."""
+        return ()
+
+    def forward(self, snapshot: Snapshot, rows: int) -> ForwardLists:
+        """Return the forward lists of a version's rows, for scoring."""
+        blocks = [self.terms(snapshot, s) for s in snapshot.segments("chunks")]
+        return ForwardLists([concat_terms(blocks)] if len(blocks) > 1 and rows <= SMALL_ROWS else blocks)
+
+    def sum_lengths(self, snapshot: Snapshot, rows: int) -> NDArray[np.int64]:
+        """Return the sums of the lengths of a version's first rows, int64 (3,)."""
+        totals = np.zeros(ZONES, np.int64)
+        for segment in snapshot.segments("chunks"):
+            below = min(rows - segment.start, segment.rows)
+            if below == segment.rows:
+                totals += self.total_lengths(snapshot, segment)
+            elif below > 0:
+                totals += sum_lengths(self.terms(snapshot, segment).lengths[:below])
+        return totals
+
+    def first_rows(self, snapshot: Snapshot) -> Mapping[str, int]:
+        """Return the first row of each language other than English."""
+        first: dict[str, int] = {}
+        self.inverted(snapshot)  # lists tell at once, where there are any
+        for segment in snapshot.segments("chunks"):
+            for language, row in self.languages(snapshot, segment).items():
+                first.setdefault(language, segment.start + row)
+        return first
+
+    def vector_blocks(self, snapshot: Snapshot, rows: int) -> VectorBlocks:
+        """Return the vectors of the space that recall uses, row for row beside the chunks."""
+        space, segments = snapshot.space, snapshot.segments(snapshot.vector_log)
+        if len(segments) > 1 and rows <= SMALL_ROWS:
+            arrays = [self.joined_vectors(snapshot)]
+        else:
+            arrays = [snapshot.vectors(s) for s in segments]
+        return VectorBlocks(arrays, space.dim if space else 1)
 
     def text(self, snapshot: Snapshot) -> TextIndex | None:
         """Return a version's text index, as far as built; None if none is readable.

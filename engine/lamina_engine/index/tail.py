@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import itertools
 from collections.abc import Collection, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -86,6 +87,7 @@ class TailWords:
         """Those of title and text, with a line's end between the two."""
         self._rows: dict[str, list[int]] = {}
         """Ascending, by word."""
+        self._ordered: list[str] = []
 
     @property
     def stop(self) -> int:
@@ -110,9 +112,13 @@ class TailWords:
                 out._rows.setdefault(word, []).append(row)
         return out
 
-    def vocabulary(self) -> Collection[str]:
-        """Return all words."""
-        return list(self._rows)
+    def vocabulary(self, prefix: str = "") -> list[str]:
+        """Return the words that begin with a prefix, by alphabet."""
+        ordered = self._ordered
+        if len(ordered) < len(self._rows):  # only the words since are new to the sort, which merges runs
+            ordered = self._ordered = sorted([*ordered, *itertools.islice(self._rows, len(ordered), None)])
+        first = bisect.bisect_left(ordered, prefix)
+        return list(itertools.takewhile(lambda word: word.startswith(prefix), itertools.islice(ordered, first, None)))
 
     def frequency(self, word: str, stop: int) -> int:
         """Return how many rows below ``stop`` hold a word."""

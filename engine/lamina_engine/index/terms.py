@@ -20,7 +20,7 @@ from lamina_engine.errors import InvalidArgument, LaminaError
 from lamina_engine.index.analysis import ANALYSIS_ID, Analyzer, Pieces, language_mark
 from lamina_engine.index.languages import LANGUAGES, foreign_rows
 from lamina_engine.index.sealed import ALIGNMENT, Seal, Sealed
-from lamina_engine.index.separators import ASCII_BLANKS
+from lamina_engine.index.separators import ASCII_BLANKS, LONE_MARKS
 from lamina_kernels._jit import is_ready
 from lamina_kernels.counting import count_keys
 from lamina_kernels.layouts import I64, U8, U16, U32, TermRows
@@ -205,9 +205,14 @@ def _count_pieces(pieces: Pieces, numbers: I64, sizes: I64, n: int, mark: int | 
     return _count(keys, n, np.minimum(lengths, _MAX_LENGTH).astype(np.uint16))
 
 
+def cut_text(text: str) -> list[str]:
+    """Cut a text into the pieces that `lamina_kernels.tokens.cut_pieces` gives."""
+    return [piece for piece in LONE_MARKS.sub(" ", text).translate(ASCII_BLANKS).split(" ") if piece]
+
+
 def _number(pieces: Pieces, zones: Sequence[Sequence[str]]) -> tuple[I64, I64]:
     """Return the numbers of all pieces, zone by zone, and how many each text has."""
-    cut = [text.translate(ASCII_BLANKS).split() for zone in zones for text in zone]
+    cut = [cut_text(text) for zone in zones for text in zone]
     sizes = np.fromiter(map(len, cut), np.int64, len(cut))
     numbers = pieces.numbers(list(itertools.chain.from_iterable(cut)))
     return np.array(numbers, np.int64), sizes
@@ -221,7 +226,7 @@ def surface_texts(texts: Sequence[str], *, analyzer: Analyzer) -> list[str]:
     ):
         return analyzer.table().words(*_utf8(texts))
     pieces = analyzer.pieces()
-    cut = [text.translate(ASCII_BLANKS).split() for text in texts]
+    cut = [cut_text(text) for text in texts]
     found = map(pieces.surfaces.__getitem__, pieces.numbers(list(itertools.chain.from_iterable(cut))))
     return [" ".join(filter(None, itertools.islice(found, len(words)))) for words in cut]
 

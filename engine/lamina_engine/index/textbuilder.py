@@ -219,8 +219,17 @@ def _remove_stale_lists(tables: Tables, built: Snapshot, newest: Snapshot) -> No
                     remove_file(path)
 
 
-def build_next(tables: Tables, snapshot: Snapshot, folder: Path, stopped: Any, block: int) -> bool:
+def build_next(
+    tables: Tables,
+    snapshot: Snapshot,
+    folder: Path,
+    stopped: Any,
+    block: int,
+    count: Callable[[int], object] = lambda _: None,
+) -> bool:
     """Build a version's missing parts; False if none are. Needs the folder's lock.
+
+    ``count`` gets numbers of rows as they are taken.
 
     An index whose list of parts cannot be read, or names what is damaged, is begun again in the same folder.
     """
@@ -241,7 +250,7 @@ def build_next(tables: Tables, snapshot: Snapshot, folder: Path, stopped: Any, b
     spans = plan_parts(parts, snapshot.rows("chunks"), block)
     if not spans:
         return False
-    write = functools.partial(_write, tables, snapshot, folder, stopped)
+    write = functools.partial(_write, tables, snapshot, folder, stopped, count)
     made = _map_on_two_threads(write, spans)
     kept = [part for part in parts if part.stop <= spans[0][0]]
     write_parts(folder, [*kept, *made])
@@ -249,9 +258,16 @@ def build_next(tables: Tables, snapshot: Snapshot, folder: Path, stopped: Any, b
     return True
 
 
-def _write(tables: Tables, snapshot: Snapshot, folder: Path, stopped: Any, span: tuple[int, int]) -> PartRecord:
+def _write(
+    tables: Tables,
+    snapshot: Snapshot,
+    folder: Path,
+    stopped: Any,
+    count: Callable[[int], object],
+    span: tuple[int, int],
+) -> PartRecord:
     start, stop = span
-    documents = _documents(tables, snapshot, start, stop, stopped)
+    documents = _documents(tables, snapshot, start, stop, stopped, count)
     last = int(snapshot.numbers("chunks", "recorded_at", np.array([stop - 1], np.int64))[0])
     return write_part(folder, start, stop, last, documents, building=folder / f"{BUILDING}{start:012d}")
 
@@ -301,7 +317,9 @@ def _remove_others(folder: Path, parts: Sequence[PartRecord]) -> None:
             shutil.rmtree(path, ignore_errors=True)
 
 
-def _documents(tables: Tables, snapshot: Snapshot, start: int, stop: int, stopped: Any) -> Iterator[Documents]:
+def _documents(
+    tables: Tables, snapshot: Snapshot, start: int, stop: int, stopped: Any, count: Callable[[int], object]
+) -> Iterator[Documents]:
     """Yield rows some thousand at a time, from the log and its forward lists alone."""
     analyzer = Analyzer()
     for at in range(start, stop, _AT_ONCE):
@@ -318,6 +336,7 @@ def _documents(tables: Tables, snapshot: Snapshot, start: int, stop: int, stoppe
             _facets(tables, snapshot, rows, tags, sources),
             [None if us == MISSING_US else us // US_PER_S for us in created],
         )
+        count(rows.size)
 
 
 def _facets(

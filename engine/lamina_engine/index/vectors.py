@@ -9,7 +9,6 @@ answered by too few rows.
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple, Protocol, TypeAlias
@@ -17,6 +16,7 @@ from typing import Final, NamedTuple, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from lamina_engine.columns import split_rows
 from lamina_engine.errors import InvalidArgument
 from lamina_kernels.distances import exact_dots, gather_dots, gather_exact_dots, pairwise_plan, row_dots
 
@@ -99,15 +99,13 @@ class VectorBlocks:
         InvalidArgument
             A row outside [0, rows).
         """
-        if len(self.arrays) == 1 and len(rows) and rows.min() >= 0 and rows.max() < self.rows:
-            return self.arrays[0].take(rows, axis=0)
-        order, groups = self._groups(rows)
-        ascending = np.empty((len(rows), self.dim), np.float32)
-        for array, begin, offsets in groups:
-            # "clip" lets NumPy write in place; the offsets are known to lie inside
-            array.take(offsets, axis=0, out=ascending[begin : begin + len(offsets)], mode="clip")
-        out = np.empty_like(ascending)
-        out[order] = ascending
+        out = np.empty((len(rows), self.dim), np.float32)
+        for array, places, offsets in self._groups(rows):
+            if isinstance(places, slice):
+                # "clip" lets NumPy write in place; the offsets are known to lie inside
+                array.take(offsets, axis=0, out=out[places], mode="clip")
+            else:
+                out[places] = array.take(offsets, axis=0)
         return out
 
     def dots(self, rows: Rows, query: F32) -> F32:
@@ -126,19 +124,29 @@ class VectorBlocks:
         out = np.empty(len(rows), np.float32)
         if gather_exact_dots.ready:
             wide, plan = vector.astype(np.float64), pairwise_plan(self.dim)
-            if len(self.arrays) == 1 and len(rows) and rows.min() >= 0 and rows.max() < self.rows:
-                gather_exact_dots(self.arrays[0], rows, wide, plan, out)
-                return out
-            order, groups = self._groups(rows)
-            for array, begin, offsets in groups:
-                part = np.empty(len(offsets), np.float32)
+            for array, places, offsets in self._groups(rows):
+                part = out[places] if isinstance(places, slice) else np.empty(len(offsets), np.float32)
                 gather_exact_dots(array, offsets, wide, plan, part)
-                out[order[begin : begin + len(offsets)]] = part
+                if not isinstance(places, slice):
+                    out[places] = part
             return out
         for start in range(0, len(rows), _GATHER):
             some = slice(start, start + _GATHER)
             out[some] = exact_dots(self.gather(rows[some]), vector)
         return out
+
+    def scan(
+        self,
+        query: F32,
+        k: int,
+        *,
+        start: int = 0,
+        stop: int | None = None,
+        mask: Mask | None = None,
+        floor: float | None = None,
+    ) -> Nearest:
+        """Return the k nearest of some rows, exactly; see `scan`."""
+        return scan(self, query, k, start=start, stop=stop, mask=mask, floor=floor)
 
     def present(self, rows: Rows) -> NDArray[np.bool_]:
         """Return bool (m,): False where a row is all zero, that is, has no vector."""
@@ -154,22 +162,12 @@ class VectorBlocks:
             for begin in range(max(start - first, 0), min(stop - first, len(array)), length):
                 yield first + begin, array[begin : min(begin + length, stop - first)]
 
-    def _groups(self, rows: Rows) -> tuple[Rows, list[tuple[F32, int, Rows]]]:
-        """Sort rows; return the order, and each segment's array, first place and offsets."""
-        order = np.argsort(rows, kind="stable")
-        ascending = rows[order]
-        if len(rows) and (ascending[0] < 0 or ascending[-1] >= self.rows):
-            raise InvalidArgument(
-                f"rows {ascending[0]} to {ascending[-1]} asked of a log with rows 0 to {self.rows - 1}"
-            )
-        cuts = np.searchsorted(ascending, self.starts).tolist()
-        return order, [
-            (array, begin, ascending[begin:end] - start)
-            for array, start, (begin, end) in zip(
-                self.arrays, self.starts.tolist(), itertools.pairwise(cuts), strict=False
-            )
-            if begin < end
-        ]
+    def _groups(self, rows: Rows) -> list[tuple[F32, slice | Rows, Rows]]:
+        """Return each segment's array with some of the rows, their places and their offsets there."""
+        if len(rows) and rows.view(np.uint64).max() >= self.rows:  # one below 0 is a large one there
+            raise InvalidArgument(f"rows {rows.min()} to {rows.max()} asked of a log with rows 0 to {self.rows - 1}")
+        parts = split_rows(rows, self.starts[:-1]) if self.arrays else []
+        return [(self.arrays[number], places, offsets) for number, places, offsets in parts]
 
 
 def as_query(query: F32, dim: int) -> F32:
@@ -345,12 +343,8 @@ def _finalists_of_few(blocks: VectorBlocks, start: int, stop: int, query: F32, k
     if not gather_dots.ready or not k < len(rows) <= _SLICE:
         return None
     products = np.empty(len(rows), np.float32)
-    cuts = np.searchsorted(rows, blocks.starts).tolist()
-    for array, first, (begin, end) in zip(
-        blocks.arrays, blocks.starts.tolist(), itertools.pairwise(cuts), strict=False
-    ):
-        if begin < end:
-            gather_dots(array, rows[begin:end] - first, query, products[begin:end])
+    for number, places, offsets in split_rows(rows, blocks.starts[:-1]):  # ascending, so places are slices
+        gather_dots(blocks.arrays[number], offsets, query, products[places])
     floor = _floor(products, k, _margin(query))
     # above 0 there are only rows that have a vector
     return rows[products >= floor] if floor > 0 else None
@@ -469,16 +463,16 @@ def search(
         return Nearest.nothing()
     selected = stop if live is None else int(np.count_nonzero(live[:stop]))
     if index is None or _exact_is_better(selected, stop, index.rows):
-        return scan(blocks, vector, k, stop=stop, mask=live)
+        return blocks.scan(vector, k, stop=stop, mask=live)
     covered = min(index.rows, stop)
     head = _proposed(blocks, index, vector, k, covered, live, max(candidates, _SPARE_CANDIDATES * k))
     if head is None:
-        return scan(blocks, vector, k, stop=stop, mask=live)
+        return blocks.scan(vector, k, stop=stop, mask=live)
     if covered == stop:
         return Nearest(head.rows[:k], head.scores[:k])
     # of the tail only what can be among the k best of both is scored
     floor = float(head.scores[k - 1]) if len(head.rows) >= k else None
-    tail = scan(blocks, vector, k, start=covered, stop=stop, mask=live, floor=floor)
+    tail = blocks.scan(vector, k, start=covered, stop=stop, mask=live, floor=floor)
     return Nearest.best(np.concatenate([head.rows, tail.rows]), np.concatenate([head.scores, tail.scores]), k)
 
 

@@ -6,7 +6,7 @@ Parts are built when first asked for, from the tables that all versions share; a
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,18 +18,12 @@ from lamina_engine.index.freshness import Freshness
 from lamina_engine.index.keys import hash_ids, hash_versions
 from lamina_engine.index.languages import LANGUAGES
 from lamina_engine.index.row_columns import CategoryTable
-from lamina_engine.index.scoring import ForwardLists, Statistics, sum_lengths
+from lamina_engine.index.scoring import ForwardLists, Statistics
 from lamina_engine.index.state import FORGOTTEN, SUPERSEDED, State
 from lamina_engine.index.tables import Tables
-from lamina_engine.index.terms import concat_terms
 from lamina_engine.index.vectors import VectorBlocks
 from lamina_engine.store.snapshot import Rows, Snapshot
 from lamina_kernels.layouts import U32
-from lamina_kernels.terms import ZONES
-
-SMALL_ROWS: Final = 8_192
-"""Up to so many rows the segments' forward lists and vectors are joined: a copy of some megabytes (of the forward lists
-for each version), against several small NumPy calls for each segment in every recall."""
 
 
 @after_fork.track_property_locks
@@ -128,10 +122,14 @@ class View(Cache):
         return not self.state.status.any() and not self.state.snoozed
 
     @cached_property
+    def parts(self) -> tuple[tuple[View, Rows], ...]:
+        """Views of the shards that hold the rows, each with the rows here of its own."""
+        return self.tables.parts(self.snapshot, self.rows, self.languages) if self.tables.is_sharded else ()
+
+    @cached_property
     def forward(self) -> ForwardLists:
         """Forward lists of all rows, for scoring."""
-        blocks = [self.tables.terms(self.snapshot, s) for s in self.snapshot.segments("chunks")]
-        return ForwardLists([concat_terms(blocks)] if len(blocks) > 1 and self.rows <= SMALL_ROWS else blocks)
+        return self.tables.forward(self.snapshot, self.rows)
 
     def rows_with_all(self, keys: U32) -> NDArray[np.int64]:
         """Return the rows that hold all terms (at least one), ascending."""
@@ -158,34 +156,18 @@ class View(Cache):
     @cached_property
     def statistics(self) -> Statistics:
         """Rows and lengths that BM25 needs; tombstones do not count."""
-        totals = np.zeros(ZONES, np.int64)
-        for segment in self.snapshot.segments("chunks"):
-            below = min(self.rows - segment.start, segment.rows)
-            if below == segment.rows:
-                totals += self.tables.total_lengths(self.snapshot, segment)
-            elif below > 0:
-                totals += sum_lengths(self.tables.terms(self.snapshot, segment).lengths[:below])
+        totals = self.tables.sum_lengths(self.snapshot, self.rows)
         return Statistics(self.rows - self.forgotten, totals)
 
     @cached_property
     def vectors(self) -> VectorBlocks:
         """Vectors of the space that recall uses, row for row beside the chunks."""
-        space = self.snapshot.space
-        segments = self.snapshot.segments(self.snapshot.vector_log)
-        if len(segments) > 1 and self.rows <= SMALL_ROWS:
-            arrays = [self.tables.joined_vectors(self.snapshot)]
-        else:
-            arrays = [self.snapshot.vectors(s) for s in segments]
-        return VectorBlocks(arrays, space.dim if space else 1)
+        return self.tables.vector_blocks(self.snapshot, self.rows)
 
     @cached_property
     def languages(self) -> tuple[str, ...]:
         """Languages other than English that rows of this view are in."""
-        first: dict[str, int] = {}
-        self.tables.inverted(self.snapshot)  # lists tell at once, where there are any
-        for segment in self.snapshot.segments("chunks"):
-            for language, row in self.tables.languages(self.snapshot, segment).items():
-                first.setdefault(language, segment.start + row)
+        first = self.tables.first_rows(self.snapshot)
         return tuple(language for language in LANGUAGES if first.get(language, self.rows) < self.rows)
 
     @property

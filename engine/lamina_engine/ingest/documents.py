@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ from lamina_engine.index.state import ACTIVE, REMOVED
 from lamina_engine.index.tables import NO_MORE, BulkHint
 from lamina_engine.ingest.drafts import SourceDraft
 from lamina_engine.ingest.sources import SourceRows
+from lamina_kernels.layouts import F32
 
 if TYPE_CHECKING:
     from lamina_engine.graph.references import SourceLink
@@ -99,6 +100,8 @@ class Document:
     links: list[SourceLink] = field(default_factory=list)
     released: list[dict[str, Any]] = field(default_factory=list)
     """Rows of the sources log to commit with it: the place it was at before no longer has its chunks."""
+    vectors: Mapping[bytes, F32] = field(default_factory=dict)
+    """Vectors by version, where a worker made them."""
 
 
 class DocumentWriter:
@@ -110,6 +113,8 @@ class DocumentWriter:
         self._rows = SourceRows.empty()
         self._gone: list[str] = []
         self._pending = 0
+        self.identity = ""
+        """Of the embedder that workers made vectors with."""
 
     def add(self, document: Document) -> None:
         """Add a document; a full group is committed before."""
@@ -136,7 +141,8 @@ class DocumentWriter:
         memory = self._memory
         memory.ensure_space(None)
         batch, parts, lost = _batch(memory.view(), self._documents)
-        vectors, embedded = writing.precompute_vectors(memory, memory.view(), batch)
+        made = writing.PrecomputedVectors(self.identity, (pair for d in self._documents for pair in d.vectors.items()))
+        vectors, embedded = writing.precompute_vectors(memory, memory.view(), batch, made)
         with memory.write(hint=hint) as (transaction, view):
             written = writing.append(memory, transaction, view, batch, vectors)
             _remove(transaction, view, [*lost, *self._gone])

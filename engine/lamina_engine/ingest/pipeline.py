@@ -19,6 +19,7 @@ from lamina_engine.ingest.beads import export_of
 from lamina_engine.ingest.classify import clean_type
 from lamina_engine.ingest.conversion import CONVERTERS, has_extra
 from lamina_engine.ingest.documents import DocumentWriter
+from lamina_engine.ingest.drafting import Drafted, Drafter, draft_entries
 from lamina_engine.ingest.drafts import KINDS, SourceDraft, kind_of, read_source
 from lamina_engine.ingest.reader import SourceReader, apply_overrides
 from lamina_engine.ingest.recognition import recognise
@@ -29,6 +30,7 @@ from lamina_engine.ingest.walk import MAX_BYTES, RECORD_KINDS, FileEntry, WalkRe
 from lamina_engine.reports import IngestReport, Problem, Progress, ProgressListener, summarise
 
 if TYPE_CHECKING:
+    from lamina_engine.executor import Executor
     from lamina_engine.memory import Memory
 
 SESSIONS: Final = "sessions"
@@ -55,8 +57,12 @@ def ingest(
     facts: bool = False,
     progress: ProgressListener | None = None,
     stdin: IO[bytes] | None = None,
+    executor: Executor | None = None,
 ) -> IngestReport:
-    """Ingest files, folders or standard input; options are checked before anything is read."""
+    """Ingest files, folders or standard input; options are checked before anything is read.
+
+    ``executor`` reads, cuts and embeds documents; nothing of what is written depends on it.
+    """
     if kind not in ALL_KINDS:
         raise InvalidArgument(f"kind={kind!r} is unknown; give one of {', '.join(ALL_KINDS)}")
     overrides = _checked_overrides({"collection": collection, "type": type_, "project": project})
@@ -77,7 +83,7 @@ def ingest(
         if kind == SESSIONS:
             chains += _sessions(memory, path, report, overrides, links=links, progress=progress)
             continue
-        run = _Run(memory, report, kind, overrides, columns, progress)
+        run = _Run(memory, report, kind, overrides, columns, progress, executor)
         if path == "-":
             run.stream(stdin or sys.stdin.buffer)
         else:
@@ -173,8 +179,9 @@ class _Run:
         overrides: Mapping[str, str | None],
         columns: Mapping[str, str] | None,
         progress: ProgressListener | None,
+        executor: Executor | None,
     ) -> None:
-        self.memory, self.report = memory, report
+        self.memory, self.report, self._executor = memory, report, executor
         self.kind, self.overrides, self.columns = kind, overrides, columns
         self.progress = progress
         self.writer = DocumentWriter(memory, report)
@@ -347,9 +354,9 @@ class _Run:
         moved = {move.source for move in changes.moved}
         moved |= {path for path in added if path in former and former[path].state == PRESENT}
         todo = [entry for entry in entries if entry.path in added or entry.path in changed or entry.path in moved]
-        for done, entry in enumerate(todo):
+        for done, (entry, drafted) in enumerate(self._drafted(reader, todo)):
             self._report_progress("reading", done, len(todo))
-            if not reader.read(entry):
+            if not reader.read(entry, drafted):
                 self.report.skipped += 1
             elif entry.path in moved:
                 self.report.moved += 1
@@ -359,6 +366,19 @@ class _Run:
                 self.report.added += 1
         self.writer.flush()
         self._report_progress("reading", len(todo), len(todo))
+
+    def _drafted(self, reader: SourceReader, todo: Sequence[FileEntry]) -> Iterator[tuple[FileEntry, Drafted | None]]:
+        """Yield files in order, each with what a worker made of it, where there are workers."""
+        if self._executor is None:
+            return ((entry, None) for entry in todo)
+        from lamina_engine.embed.travelling import TravellingEmbedder
+
+        memory = self.memory
+        memory.ensure_space(None)
+        embedder = memory.embedder_for(memory.view().snapshot.space)
+        self.writer.identity = embedder.identity
+        drafter = Drafter(memory.redactor, memory.config.tz, TravellingEmbedder.of(embedder))
+        return draft_entries(todo, self._executor, drafter, lambda entry: reader.label(entry)[1], self.kind_of)
 
     def row(self, root: str, source: str, entry: FileEntry, reading: Reading, state: str) -> dict[str, Any]:
         """Return a source's log row without its chunks and repository columns."""

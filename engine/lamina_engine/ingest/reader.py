@@ -12,6 +12,7 @@ from lamina_engine.errors import IngestError, SchemaMismatch
 from lamina_engine.ingest import sources
 from lamina_engine.ingest.classify import Rules, classify
 from lamina_engine.ingest.documents import Document, DocumentWriter
+from lamina_engine.ingest.drafting import Drafted
 from lamina_engine.ingest.drafts import KINDS, SourceDraft, read_source
 from lamina_engine.ingest.git import Repository
 from lamina_engine.ingest.origins import Repositories
@@ -64,13 +65,13 @@ class SourceReader:
         self.records = 0
         """Chunks that were new or had changed in files of records."""
 
-    def read(self, entry: FileEntry) -> bool:
-        """Read one source and pass it on; return whether it has content."""
+    def read(self, entry: FileEntry, drafted: Drafted | None = None) -> bool:
+        """Read one source, unless a worker has, and pass it on; return whether it has content."""
         kind = self._run.kind_of(entry)
         if kind in RECORD_KINDS:
             return self._records(entry, str(kind))
         try:
-            document = self._document(entry, read_entry(entry), kind)
+            document = self._document(entry, drafted or self._draft(entry, read_entry(entry), kind))
         except OSError as error:
             self._problem(entry, "unreadable", f"{error}; left unchanged")
             return False
@@ -81,12 +82,23 @@ class SourceReader:
         self._run.writer.add(document)
         return bool(document.draft.chunks)
 
-    def _document(self, entry: FileEntry, data: bytes, kind: str | None) -> Document:
-        run, report, memory = self._run, self._run.report, self._run.memory
-        root, source = self._label(entry)
+    def _draft(self, entry: FileEntry, data: bytes, kind: str | None) -> Drafted:
+        memory = self._run.memory
         draft = read_source(
-            data, source, kind=kind if kind in KINDS else None, redactor=memory.redactor, tz=memory.config.tz
+            data,
+            self.label(entry)[1],
+            kind=kind if kind in KINDS else None,
+            redactor=memory.redactor,
+            tz=memory.config.tz,
         )
+        return Drafted(data, draft, {})
+
+    def _document(self, entry: FileEntry, drafted: Drafted) -> Document:
+        run, report = self._run, self._run.report
+        root, source = self.label(entry)
+        data, draft, vectors = drafted
+        if isinstance(draft, Exception):
+            raise draft
         apply_overrides(draft, run.overrides)
         commit, blob, first_us = self._provenance(entry, data)
         # the bytes read now, not those hashed before
@@ -102,13 +114,14 @@ class SourceReader:
             row=row | {"commit": commit, "blob": blob},
             links=draft.links,
             released=self._released(entry),
+            vectors=vectors,
         )
 
     def _records(self, entry: FileEntry, kind: str) -> bool:
         from lamina_engine.ingest.recordfiles import read_records
 
         run = self._run
-        root, source = self._label(entry)
+        root, source = self.label(entry)
         former = self._former_chunks(entry)
         writer = RecordWriter(run.memory, run.report, source, run.overrides, former=former)
         before = len(run.report.problems)
@@ -136,7 +149,7 @@ class SourceReader:
     def _problem(self, entry: FileEntry, code: str, message: str) -> None:
         self._run.report.problems.append(Problem(entry.path, code, message))
 
-    def _label(self, entry: FileEntry) -> tuple[str, str]:
+    def label(self, entry: FileEntry) -> tuple[str, str]:
         """Return root and path of a source: those it is known by, else below the ingested folder."""
         known = self._everything.get(sources.absolute_path(self._folder.as_posix(), entry.path))
         if known is not None and known.state != REMOVED:

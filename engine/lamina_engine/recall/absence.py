@@ -28,11 +28,12 @@ from lamina_engine.recall.lanes import cosines
 from lamina_engine.recall.operators import drop_clauses
 from lamina_engine.recall.pack import count_row_tokens
 from lamina_engine.recall.pipeline import Ranked, Ranking, rank_question
+from lamina_engine.results import Terms  # an absence that was sent is read by its annotations
 
 if TYPE_CHECKING:
     from lamina_engine.memory import Memory
     from lamina_engine.recall.lanes import Lane
-    from lamina_engine.results import Hit, JSONValue, Terms
+    from lamina_engine.results import Hit, JSONValue
 
 Stage = Literal[
     "unwritten", "state", "filter", "candidates", "lanes", "score", "folded", "source", "variety", "budget", "k", "offset",

@@ -22,6 +22,7 @@ from lamina_engine.recall.pipeline import Ranked, rank_question
 if TYPE_CHECKING:
     from lamina_engine.memory import Memory
     from lamina_engine.results import Hit, Terms
+    from lamina_kernels.layouts import I64
 
 BY_STATUS: Final = {
     SUPERSEDED: "rewritten", INVALIDATED: "invalidated", REMOVED: "removed", FORGOTTEN: "forgotten", ARCHIVED: "archived",
@@ -89,14 +90,12 @@ class _Side:
         at = [row for row in rows.tolist() if row >= 0 and not page.by_time and (live is None or live[row])]
         found: list[Hit] = []
         for each in ranked.pages:  # a call for the hits and the others of a page: most of its cost is none of a chunk's
-            places = {row: place for place, row in enumerate(each.candidates.rows.tolist())} if at else {}
-            held = [places[row] for row in at if row in places]
+            held, missing = _find(each.candidates.rows, at)
             found += each.explain(self.view, ranked.request, [*each.kept, *held])
-            at = [row for row in at if row not in places]
+            at = [at[place] for place in missing]
         if at:
             placed = page.place(self.view, ranked.request, np.array(at, np.int64))
-            held = np.flatnonzero(np.isin(placed.candidates.rows, at)).tolist()
-            found += placed.explain(self.view, ranked.request, held)
+            found += placed.explain(self.view, ranked.request, _find(placed.candidates.rows, at)[0])
         if ranked.pages[0].facts.alone:
             found += ranked.hits()
         self._scored = {hit.id: hit for hit in found}
@@ -118,7 +117,9 @@ class _Side:
         """Rows that pass on part of their match to each row that was read: those beside it."""
         previous, live = self.view.previous, self.ranked.pages[-1].selection.live
         rows = np.array([hit.row for hit in self._scored.values() if hit.row >= 0], np.int64)
-        after = np.flatnonzero(np.isin(previous, rows))
+        read = np.zeros(len(previous) + 1, np.bool_)  # -1, for no row before, is its last
+        read[rows] = True
+        after = np.flatnonzero(read[previous])
         pairs = zip(
             [*rows.tolist(), *previous[after].tolist()], [*previous[rows].tolist(), *after.tolist()], strict=True
         )
@@ -127,6 +128,12 @@ class _Side:
             if giver >= 0 and (live is None or live[giver]):
                 found.setdefault(row, []).append(giver)
         return found
+
+
+def _find(rows: I64, wanted: list[int]) -> tuple[list[int], list[int]]:
+    """Return the positions of a few wanted rows, and of the wanted that are not there."""
+    equal = np.equal.outer(np.array(wanted, np.int64), rows)
+    return np.nonzero(equal)[1].tolist(), np.flatnonzero(~equal.any(axis=1)).tolist()
 
 
 def _change(id_: str, then: _Side, now: _Side) -> HitChange:
@@ -164,6 +171,8 @@ def _causes(id_: str, then: _Side, now: _Side) -> dict[str, float]:
         restored = cause in ("invalidated", "removed", "archived", "rewritten")
         return {"restored" if restored else "woken" if cause == "snoozed" else cause: new.score}
     found: dict[str, float] = {}
+    if old.row == new.row and old.score == new.score:
+        return found  # its terms are not read: they cost as much as a lane
     for part, value in attribute(old.terms, new.terms).items():
         cause = _cause(part, old, new, then, now)
         found[cause] = found.get(cause, 0.0) + value

@@ -173,6 +173,9 @@ class _Finder:
     def _rows(self, clause: Clause) -> I64:
         if clause.field in _COLUMNS:
             return self._rows_of_column(clause)
+        if self._view.parts:
+            found = [rows[_Finder(part, self._analyzer)._rows(clause)] for part, rows in self._view.parts]
+            return np.sort(np.concatenate(found))
         if clause.field in ("tag", "source"):
             return self._rows_of_facet(clause)
         if clause.kind == "word" and clause.field is None:

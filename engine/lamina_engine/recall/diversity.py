@@ -111,12 +111,14 @@ def limit_sources(
     kept: list[int] = []
     passed: list[int] = []
     while part := list(islice(positions, _LOOKED_AT)):
-        names = view.snapshot.values("chunks", "source", rows[part])
-        starts = view.snapshot.numbers("chunks", "start", rows[part]).tolist()
-        for position, name, start in zip(part, names, starts, strict=True):
+        cut = (view.snapshot.numbers("chunks", "start", rows[part]) >= 0).tolist()
+        rows_cut = rows[part][cut]
+        names = iter(view.snapshot.values("chunks", "source", rows_cut) if len(rows_cut) else ())
+        for position, is_cut in zip(part, cut, strict=True):
             if len(kept) == most:
                 return kept, passed
-            if name is not None and start >= 0:
+            name = next(names) if is_cut else None
+            if name is not None:
                 row = int(rows[position])
                 before = page.files.setdefault(name, [])
                 if len(before) >= request.per_source and _count_of_file(view, before, row) >= request.per_source:

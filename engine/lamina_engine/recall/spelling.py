@@ -139,6 +139,9 @@ class _Dictionary:
     """The words of the rows that a view sees."""
 
     def __init__(self, view: View) -> None:
+        self._parts = [_Dictionary(part) for part, _ in view.parts]
+        if self._parts:
+            return
         self._index = view.tables.text(view.snapshot)
         self._stop = view.rows
         self._indexed = 0 if self._index is None else min(self._index.rows, view.rows)
@@ -147,7 +150,10 @@ class _Dictionary:
     def frequencies(self, words: Collection[str]) -> dict[str, int]:
         """Return how many rows hold each word, without those that none holds."""
         found: dict[str, int] = {}
-        for word in words:
+        for part in self._parts:
+            for word, count in part.frequencies(words).items():
+                found[word] = found.get(word, 0) + count
+        for word in words if not self._parts else ():
             count = self._index.frequency(WORDS, word, self._indexed) if self._index is not None else 0
             count += self._tail.frequency(word, self._stop) if self._tail is not None else 0
             if count:
@@ -156,11 +162,13 @@ class _Dictionary:
 
     def beginning(self, prefix: str) -> set[str]:
         """Return the words that begin with a prefix, those of later rows included."""
+        if self._parts:
+            return set().union(*(part.beginning(prefix) for part in self._parts))
         found: set[str] = set()
         if self._index is not None:
             found.update(self._index.words_with_prefix(WORDS, prefix, self._indexed))
         if self._tail is not None:
-            found.update(word for word in self._tail.vocabulary() if word.startswith(prefix))
+            found.update(self._tail.vocabulary(prefix))
         return found
 
 

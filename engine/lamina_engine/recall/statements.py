@@ -61,7 +61,7 @@ def find_statement(view: View, question: str, until_us: int | None = None) -> An
         return None
     selection = select_rows(view, All(()), None, None if until_us is None else until_us + 1, invalidated=False)
     asked = " ".join(word for _, word in (*asking.names, *asking.content))
-    words = Words(view, _analyzer().query(asked), Bm25())
+    words = Words(view, _analyzer().query(asked, view.languages), Bm25())
     rows = words.lane(selection, _LOOKED_AT).rows
     best: tuple[float, int, int] | None = None
     answer: Answer | None = None

@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import shutil
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 
@@ -38,6 +39,9 @@ BUILDING: Final = "building"
 """Folder below the index folder; what is in it belongs to no version. A writer leaves it alone."""
 _ANALYSED_AT_ONCE: Final = 8_192
 _KEYED_AT_ONCE: Final = 65_536
+_SHOWN_EVERY_S: Final = 0.2
+
+T = TypeVar("T")
 
 _local = threading.local()
 """The analyzer of this thread or process while it works: words met once need no second look."""
@@ -85,6 +89,9 @@ class IndexBuilder:
         """Codes of the vectors, where they were built and the log is long enough for any."""
         self._moves: list[tuple[Path, Path]] = []
         self._coding: Future[QuantisedIndex | None] | None = None
+        self._text: Future[None] | None = None
+        self._indexed: list[int] = []
+        """Numbers of rows that the text index took, batch by batch."""
         self._given_up = threading.Event()
 
     def lexical(self) -> None:
@@ -95,22 +102,31 @@ class IndexBuilder:
         """
         snapshot, rows = self._snapshot, self._snapshot.rows("chunks")
         (self._folder / TERMS).mkdir(parents=True, exist_ok=True)
+        path = self._place / LEXICAL
+        if rows >= textbuilder.BLOCK_ROWS:
+            path.mkdir(parents=True, exist_ok=True)
+            self._text = _on_a_thread("lamina-text", self._index_texts, path)
         try:
             for done in self._analyse_texts():
                 self._progress("lexical", done, rows)
         finally:
             _local.analyzer = None
         build_lists(self._tables, snapshot, self._given_up.is_set)
-        if rows < textbuilder.BLOCK_ROWS:
+        if self._text is None:
             self.records[LEXICAL] = None
             return
-        path = self._place / LEXICAL
-        path.mkdir(parents=True, exist_ok=True)
-        while build_next(self._tables, snapshot, path, self._given_up.is_set, textbuilder.BLOCK_ROWS):
-            pass
+        while wait([self._text], _SHOWN_EVERY_S).not_done:
+            self._progress("text", min(sum(self._indexed), rows), rows)
+        self._text.result()
         name = f"{LEXICAL}-{self._version}"
         self._moves.append((path, self._folder / name))
         self.records[LEXICAL] = {"folder": name, "analysis": ANALYSIS_ID}
+
+    def _index_texts(self, path: Path) -> None:
+        """Build the text index, which needs the texts alone and not their forward lists."""
+        stopped, block = self._given_up.is_set, textbuilder.BLOCK_ROWS
+        while build_next(self._tables, self._snapshot, path, stopped, block, self._indexed.append):
+            pass
 
     def _analyse_texts(self) -> Iterator[int]:
         """Analyse all rows and write each segment's forward lists; yield how many rows are done."""
@@ -135,15 +151,16 @@ class IndexBuilder:
 
     def begin_vectors(self, blocks: VectorBlocks) -> None:
         """Begin to code a space's vectors on a thread; FAISS works without the interpreter's lock."""
-        pool = ThreadPoolExecutor(1, thread_name_prefix="lamina-codes")
-        self._coding = pool.submit(QuantisedIndex.build, blocks, blocks.rows, cancelled=self._given_up.is_set)
-        pool.shutdown(wait=False)
+        build = partial(QuantisedIndex.build, blocks, blocks.rows, cancelled=self._given_up.is_set)
+        self._coding = _on_a_thread("lamina-codes", build)
 
     def give_up(self) -> None:
         """Cancel the builds under way."""
         self._given_up.set()
         if self._coding is not None:
             wait([self._coding])
+        if self._text is not None:
+            wait([self._text])
 
     def vectors(self, blocks: VectorBlocks, space: str) -> None:
         """Build the codes of a space's vectors, or wait for those that were begun."""
@@ -195,6 +212,13 @@ class IndexBuilder:
             if target.is_dir():
                 shutil.rmtree(target)
             source.replace(target)
+
+
+def _on_a_thread(name: str, work: Callable[..., T], *args: object) -> Future[T]:
+    pool = ThreadPoolExecutor(1, thread_name_prefix=name)
+    future = pool.submit(work, *args)
+    pool.shutdown(wait=False)
+    return future
 
 
 def _analyse(zones: Zones) -> TermRows:

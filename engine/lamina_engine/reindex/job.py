@@ -54,6 +54,11 @@ def reindex(
 ) -> ReindexReport:
     """Make everything derived again from the log; see ``Vault.reindex``."""
     _check(engine, tolerance, batch_rows, embedder)
+    if memory.shards:
+        raise InvalidArgument(
+            f"{memory.root} is a sharded vault, whose shards have one model together; reindex the vault that it was made of, "
+            "and shard that again"
+        )
     made = memory.embedder if embedder is None else resolve(embedder)
     with memory.store.exclusive(memory.lock_timeout_s):
         pass  # says at once where nothing can be written

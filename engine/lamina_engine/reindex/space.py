@@ -10,7 +10,6 @@ So each possible text is hashed, and the one whose hash is the row's version is 
 
 from __future__ import annotations
 
-import pickle
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -21,6 +20,7 @@ from numpy.typing import NDArray
 from lamina_engine import columns
 from lamina_engine.chunks.batch import embedded_text, version_of
 from lamina_engine.embed.protocol import Embedder
+from lamina_engine.embed.travelling import TravellingEmbedder
 from lamina_engine.errors import EmbeddingError, VaultLocked
 from lamina_engine.executor import Executor, InlineExecutor
 from lamina_engine.index.keys import KeyIndex, hash_versions
@@ -46,9 +46,6 @@ _FEW: Final = 64
 
 _PASSES: Final = 100
 """Each embeds what came during the one before, so they shrink wherever writers are slower than the embedder."""
-
-_BUNDLED: Final = ("lamina_engine.embed.bundled", "lamina_engine.embed.minilm")
-"""Modules of embedders that travel to another process as their options alone."""
 
 
 class EmbeddedText(NamedTuple):
@@ -98,10 +95,6 @@ def _candidates(text: str, title: str | None, headings: Sequence[str] | None, cr
         yield plain.rstrip("\n")  # dated records of which no date was known
 
 
-_loaded: dict[bytes, Embedder] = {}
-"""In a worker: embedders by the bytes they came as; a model is loaded once a process."""
-
-
 class _Batch(NamedTuple):
     """Rows ``start`` to ``start + len(own)`` on their way into the log."""
 
@@ -133,9 +126,8 @@ class SpaceBuilder:
         self._batch_rows = batch_rows
         self._report, self._progress = report, progress
         self._keys = KeyIndex()
-        travels = executor.remote and type(embedder).__module__ in _BUNDLED
-        self._executor: Executor = executor if travels else InlineExecutor()
-        self._travelling = pickle.dumps(embedder) if travels else b""
+        self._travelling = TravellingEmbedder.of(embedder) if executor.remote else None
+        self._executor: Executor = InlineExecutor() if self._travelling is None else executor
 
     def blocks(self, snapshot: Snapshot) -> VectorBlocks:
         """Return the vectors that the log has in a version."""
@@ -193,9 +185,7 @@ class SpaceBuilder:
             yield batch, self._check(vectors, len(batch.texts))
 
     def _function(self) -> Callable[[list[str]], F32]:
-        if not self._travelling:
-            return self._embed
-        return _InWorker(self._travelling)
+        return self._travelling or self._embed
 
     def _embed(self, texts: list[str]) -> F32:
         return self._embedder.embed_documents(texts) if texts else np.zeros((0, self._dim), np.float32)
@@ -270,17 +260,3 @@ class SpaceBuilder:
             texts = [row.text for row in embedded_texts(snapshot, batch.start + used[gone])]
             matrix[gone] = self._check(self._embed(texts), len(texts))
         return matrix
-
-
-class _InWorker:
-    """Embedding in a worker process, which loads the embedder once."""
-
-    def __init__(self, embedder: bytes) -> None:
-        self._embedder = embedder
-
-    def __call__(self, texts: list[str]) -> F32:
-        if not texts:
-            return np.zeros((0, 0), np.float32)
-        if self._embedder not in _loaded:
-            _loaded[self._embedder] = pickle.loads(self._embedder)
-        return _loaded[self._embedder].embed_documents(texts)

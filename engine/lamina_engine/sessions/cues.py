@@ -165,8 +165,8 @@ _PROPOSAL: Final = _any(
 )
 _WITHDRAWN: Final = re.compile(
     r"\b(?:(?:forget|scrap|ditch|drop|revert|undo|abandon) (?:about |the idea of |that idea of )?|(?:do|go|live) without |get rid of |"
-    r"instead of |rather than |no longer |no more |not (?=\w*\d)|(?:throw|take|rip|kick) (?=[^.,;:!?]{3,60} out\b))"
-    r"(?P<what>[^.,;:!?]{3,60})",
+    r"instead of |rather than |no longer |no more |not (?=\w*\d)|no (?=[^.,;:!?]{3,40} (?:at all|after all|any ?more)\b)|"
+    r"lass(?:t|en wir)? das mit |(?:throw|take|rip|kick) (?=[^.,;:!?]{3,60} out\b))(?P<what>[^.,;:!?]{3,60})",
     re.IGNORECASE,
 )
 _THEN_NO: Final = r"(?:then|in that case|dann)[, ]+(?:no|not|nein|nicht)"
@@ -177,6 +177,8 @@ _REVERSAL: Final = _any(
     r"(?:^|[^\W\d_]{2}[.!] )(?:(?:no|ok(?:ay)?|hm+|then|so|please|let's|let us|we)\b[, ]*)*"
     r"(?:revert|undo|scrap|ditch|abandon|drop|roll back|back out)\b",
     r"\b(?:forget|scrap|ditch|drop|abandon) (?:about )?(?:it|that|this|the (?:other|whole|old|first|second|idea|plan))\b",
+    r"\bno [^.,;:!?]{3,40} (?:at all|any ?more)\b|\blass(?:t|en wir)? das (?:mit|sein|weg)\b",
+    r"\b(?:stay|stick|bleiben wir (?:doch |lieber )?)(?: with|bei)\b",
     r"\b(?:is|are|would be) (?:overkill|too (?:heavy|much)|not worth)\b",
     r"\bafter all\b|\b(?:i|we)(?:'ve| have)? changed (?:my|our) minds?\b|\bno longer\b|\bnever ?mind\b",
     rf"^{_THEN_NO}\b|\b(?:doch (?:nicht|kein|lieber|wieder)|wieder raus|zurück zu[mr]?|werfen wir .{{2,40}} raus)\b",

@@ -77,14 +77,17 @@ class Decisions:
             self._drop([drops])
         self.standing.append(remark)
 
-    def withdraw(self, sentence: str, prompt: str, remark: Remark, talk: Sequence[str]) -> bool:
-        """Drop what a sentence of a prompt gives up; return whether it gives something up."""
+    def withdraw(self, sentence: str, prompt: str, remark: Remark, talk: Sequence[str], put_off: list[Remark]) -> bool:
+        """Drop what a sentence of a prompt gives up, settled or put off; return whether it does."""
         named = cues.withdrawn_words(sentence)
+        is_reversal = cues.is_reversal(sentence)
+        earlier = [known for known in (*put_off, *self.standing) if known.turn < remark.turn]
         if named:
-            self._drop([known for known in self.standing if named & _words(cues.affirmed(known.text))])
-        if not cues.is_reversal(sentence):
+            gone = [known for known in (*put_off, *self.standing) if named & _words(cues.affirmed(known.text))]
+            put_off[:] = [known for known in put_off if known not in gone]
+            self._drop(gone)
+        if not is_reversal:
             return False
-        earlier = [known for known in self.standing if known.turn < remark.turn]
         meant = _named_in([" ".join(named) or sentence], earlier) or (
             _named_in(talk, earlier) if cues.points_back(prompt) and self._overruled != remark.turn else None
         )

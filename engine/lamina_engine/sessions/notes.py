@@ -201,7 +201,8 @@ class SessionNotes:
         for sentence, after in cues.sentences_with_next(text[:_TYPED_CHARS]):
             reason, before = before, "" if cues.has_second_thought(sentence) or sentence.endswith("?") else sentence
             whole = f"{reason} {sentence}" if 0 < len(reason) <= _REASON_CHARS else sentence
-            if self._decisions.withdraw(sentence, text, self._make_remark(whole, by_user=True, finding=finding), talk):
+            remark = self._make_remark(whole, by_user=True, finding=finding)
+            if self._decisions.withdraw(sentence, text, remark, talk, self.put_off):
                 continue
             if len(sentence) < 12 or len(sentence) > 600:
                 continue

@@ -8,6 +8,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import functools
+import logging
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -18,6 +19,8 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from lamina_engine import after_fork
 from lamina_engine.config import FILE as SETTINGS
 from lamina_engine.real_files import NO_FOLLOW, create_file, remove_file
+
+logger = logging.getLogger(__name__)
 
 TEMPORARY_SUFFIX = ".tmp"
 IGNORE = ".gitignore"
@@ -319,7 +322,10 @@ class _Pool:
 
     def _work(self) -> None:
         while (task := self.tasks.get()) is not None:
-            task()
+            try:
+                task()
+            except BaseException:  # a thread that died would leave whoever waits for its tasks waiting for ever
+                logger.exception("a task in the background failed")
 
     def stop(self) -> None:
         """Finish all queued tasks and join the threads."""

@@ -65,6 +65,17 @@ class Space(msgspec.Struct, frozen=True):
     """Dimension of its vectors."""
 
 
+class ShardRef(msgspec.Struct, frozen=True):
+    """One shard of a sharded vault, as its root names it."""
+
+    vault: str
+    """Random name of the shard's own vault."""
+    commits: int
+    """The commit that it has at least: one with fewer is behind."""
+    rows: dict[str, int]
+    """Rows of each log that the whole vault has; later ones were written by nobody who has committed to the root."""
+
+
 class Manifest(msgspec.Struct, frozen=True):
     """One version of a vault."""
 
@@ -84,6 +95,16 @@ class Manifest(msgspec.Struct, frozen=True):
     """Version in which rows last changed in place (were forgotten): what was derived before it is not to be used."""
     commits: int = 0
     """Number of the last commit of rows; versions that only note an index are not counted, so all copies share it."""
+    shards: list[ShardRef] = []
+    """The shards that hold the chunks, by number; empty in a vault that holds its own."""
+    token: str = ""
+    """Random, in each commit of a sharded vault: no two writers make the same one, and both believe that it is theirs."""
+    whole: str = ""
+    """The sharded vault that this is a shard of."""
+    built_on: int = 0
+    """Of a shard: the root's last commit when it was written to by the whole."""
+    sharded_by: str = ""
+    """Whether chunks of one project or of one source lie in one shard."""
 
     def rows(self, log: str) -> int:
         """Return the number of rows of a log; 0 for an unknown one."""

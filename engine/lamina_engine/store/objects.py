@@ -157,6 +157,10 @@ def _reason(text: str) -> str:
 
 def _open(url: str) -> ObjectStore:
     parts = urlsplit(url)
+    if parts.scheme in ("http", "https"):
+        raise InvalidArgument(
+            f"{url} is the address of a served vault, which answers recalls and other calls that read; run this where the vault lies"
+        )
     if parts.scheme not in SCHEMES:
         raise InvalidArgument(
             f"{url}: {parts.scheme}:// is no object storage that a vault can be on; "

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lamina_engine import columns
-from lamina_engine.columns import Reader
+from lamina_engine.columns import Reader, split_rows
 from lamina_engine.errors import VaultCorrupt
 from lamina_engine.schema import vector_log
 from lamina_engine.store.manifest import Manifest, SegmentRef, Space
@@ -87,17 +87,12 @@ class Snapshot:
             return segment.start + int(np.searchsorted(stamps, as_of_us, side="right"))
         return rows
 
-    def groups(self, log: str, rows: Rows) -> list[tuple[Segment, NDArray[np.int64], Rows]]:
+    def groups(self, log: str, rows: Rows) -> list[tuple[Segment, slice | Rows, Rows]]:
         """Split rows by segment, as (segment, positions in ``rows``, offsets in the segment)."""
         parts = self.segments(log)
-        if len(parts) == 1:
-            return [(parts[0], np.arange(len(rows)), rows - parts[0].start)]
-        owner = np.searchsorted(self._starts_of(log), rows, side="right") - 1 if parts else np.empty(0, np.int64)
-        found = []
-        for index in np.flatnonzero(np.bincount(owner)).tolist():  # np.unique would load numpy.ma, 20 ms
-            positions = np.flatnonzero(owner == index)
-            found.append((parts[index], positions, rows[positions] - parts[index].start))
-        return found
+        if not parts:
+            return []
+        return [(parts[number], places, offsets) for number, places, offsets in split_rows(rows, self._starts_of(log))]
 
     def numbers(self, log: str, column: str, rows: Rows, missing: int = 0) -> NDArray[Any]:
         """Gather a primitive column at some rows, in their order; nulls become ``missing``."""
@@ -124,6 +119,15 @@ class Snapshot:
         parts = self.segments(log)
         readers = {owner: parts[owner].reader(column) for owner in set(owners)}
         return [readers[owner](offset) for owner, offset in zip(owners, offsets, strict=True)]
+
+    @property
+    def holders(self) -> tuple[Snapshot, ...]:
+        """The versions that hold the rows: this one, but in a sharded vault."""
+        return (self,)
+
+    def split(self, rows: Rows) -> list[tuple[Snapshot, Rows]]:
+        """Return the versions that hold rows of the chunks log, with their rows there."""
+        return [(self, rows)]
 
     def records(self, log: str, rows: Rows, names: Sequence[str] | None = None) -> list[dict[str, Any]]:
         """Return whole rows as dicts, in the order given."""

@@ -110,6 +110,10 @@ class Store:
 
         CURRENT is read each time, unless this process holds the writer lock.
         """
+        return self._read()
+
+    def _read(self) -> Snapshot:
+        """Return the newest version of this folder alone."""
         if self._is_fresh:
             return self._newest[1]
         self.files.fetch(self.root, again=False)
@@ -128,7 +132,7 @@ class Store:
 
         process = os.getpid()
         with self.exclusive(timeout_s):
-            transaction = Transaction(self.root, self.files, self.clock, self.snapshot(), self._note_leftover)
+            transaction = Transaction(self.root, self.files, self.clock, self._read(), self._note_leftover)
             # an interrupted commit left files that nothing names; so may another process have done that forgot rows
             if not self._swept or self._swept_after != transaction.snapshot.manifest.rewritten:
                 self._sweep()
@@ -160,7 +164,7 @@ class Store:
         from lamina_engine.store.transaction import remove_orphans
 
         with contextlib.suppress(OSError):
-            snapshot = self.snapshot()
+            snapshot = self._read()
             remove_orphans(self.root, self.files, snapshot)
             self._swept, self._swept_after = True, snapshot.manifest.rewritten
 
@@ -183,7 +187,7 @@ class Store:
                     self._depth += 1
                     try:
                         self.files.fetch(self.root, locked=True)
-                        self.snapshot()
+                        self._read()
                         self._is_fresh = True
                         yield
                     finally:

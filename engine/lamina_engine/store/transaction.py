@@ -11,7 +11,7 @@ import logging
 import os
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -26,7 +26,7 @@ from lamina_engine.errors import InvalidArgument, VaultLocked
 from lamina_engine.store import manifest as manifests
 from lamina_engine.store import segments, shape
 from lamina_engine.store.files import TEMPORARY_SUFFIX, Files, PendingFile
-from lamina_engine.store.manifest import Manifest, SegmentRef, Space
+from lamina_engine.store.manifest import Manifest, SegmentRef, ShardRef, Space
 from lamina_engine.store.segments import SEGMENT_ROWS, Segment
 from lamina_engine.store.snapshot import Snapshot
 
@@ -59,8 +59,14 @@ class Transaction:
         self._spaces = dict(snapshot.manifest.spaces)
         self._space = snapshot.manifest.space
         self._indexes = dict(snapshot.manifest.indexes)
+        self._shards, self._sharded_by = snapshot.manifest.shards, snapshot.manifest.sharded_by
         self._dropped: list[str] = []
         self._touched = False
+        self._names_shards = False
+        self._token = snapshot.manifest.token
+        self._whole = snapshot.manifest.whole
+        self._built_on = snapshot.manifest.built_on
+        self._kept_rows: dict[str, int] | None = None
         self._process = os.getpid()
         self._fresh: dict[tuple[str, str], pa.RecordBatch] = {}
         """Small segments just written, by log and name."""
@@ -100,13 +106,14 @@ class Transaction:
             self._pending.setdefault(log, []).append(batch)
         return first
 
-    def replace(self, segment: Segment, batch: pa.RecordBatch) -> None:
+    def replace(self, segment: Segment, make: Callable[[], pa.RecordBatch]) -> None:
         """Rewrite a segment's rows with other values; their numbers and recorded_at stay.
 
+        ``make`` gives the rows when the segment is written, so that one rewritten segment is in memory at a time.
         The old file is deleted after the commit (by the next writer if that is interrupted), and with it every older
         manifest. Readers of older versions keep what they have mapped.
         """
-        self._rewrites.replace(segment, batch)
+        self._rewrites.replace(segment, make)
 
     def merge(self, log: str) -> int:
         """Join neighbouring segments of a log that fit into one; return the number saved."""
@@ -134,6 +141,31 @@ class Transaction:
             raise ValueError(f"space {name!r} is in use")
         self._spaces.pop(name, None)
         self._dropped.append(name)
+        self._touched = True
+
+    def set_shards(self, shards: list[ShardRef], by: str) -> None:
+        """Name the shards that hold the chunks, and what is kept together in one."""
+        self._shards, self._sharded_by = shards, by
+        self._names_shards = self._touched = True
+        self._token = os.urandom(8).hex()
+
+    def set_whole(self, vault: str) -> None:
+        """Note that this is a shard, and of which vault."""
+        self._whole = vault
+        self._touched = True
+
+    def set_built_on(self, commits: int) -> None:
+        """Note the root's last commit, on which this write to a shard builds."""
+        self._built_on = commits
+
+    def advance(self, now_us: int) -> None:
+        """Set the next moment to that of the transaction of which this is a part."""
+        self._now_us = max(now_us, self.snapshot.manifest.last_us + 1)
+
+    def truncate(self, rows: Mapping[str, int]) -> None:
+        """Take back all but the first rows of each log; indexes are made anew."""
+        self._kept_rows = dict(rows)
+        self._indexes.clear()
         self._touched = True
 
     def set_index(self, name: str, record: dict[str, Any] | None) -> None:
@@ -169,13 +201,24 @@ class Transaction:
             raise
         for log in map(schema.vector_log, self._dropped):
             replaced += [segments.segment_path(self._root, log, ref.name) for ref in logs.pop(log, [])]
+        if self._kept_rows is not None:
+            for log in logs:
+                logs[log], gone = self._cut_log(log, logs[log], self._kept_rows.get(log, 0), pending)
+                replaced += gone
+                written.append(log)
         old = self.snapshot.manifest
-        indexes_alone = not written and not self._dropped and (self._spaces, self._space) == (old.spaces, old.space)
+        kept = (self._spaces, self._space) == (old.spaces, old.space) and not self._names_shards
+        indexes_alone = not written and not self._dropped and kept
         new = msgspec.structs.replace(
-            old, version=old.version + 1, last_us=max(old.last_us, self._now_us - 1), logs=logs,
+            old, version=old.version + 1, logs={log: refs for log, refs in logs.items() if refs},
+            last_us=max(old.last_us, self._now_us - 1),
             spaces=dict(self._spaces), space=self._space, indexes=dict(self._indexes),
-            rewritten=old.version + 1 if self._rewrites.changes_rows else old.rewritten,
+            rewritten=old.version + 1
+            if self._rewrites.changes_rows or self._kept_rows is not None
+            else old.rewritten,
             commits=old.commits if indexes_alone else old.commits + 1,
+            shards=self._shards, sharded_by=self._sharded_by, whole=self._whole,
+            token=self._token, built_on=self._built_on,
         )  # fmt: skip
         folders = [segments.log_folder(self._root, log) for log in written]
         name = manifests.publish(self._files, self._root, new, pending, folders, self._run_on_flush)
@@ -220,15 +263,16 @@ class Transaction:
         keep = self._merge_start(log, refs, sum(batch.num_rows for batch in batches)) if batches else len(refs)
         new: list[SegmentRef] = []
         for group in self._rewrites.groups(log, keep):
-            changed = self._rewrites.batch_of(parts[group[0]])
+            first = refs[group[0]]
             if len(group) > 1:
                 new += self._write_rows(
-                    log, refs[group[0]].start, _cut_to_segments([self._rows_of(parts[i]) for i in group]), pending
+                    log, first.start, _cut_to_segments([self._rows_of(parts[i]) for i in group]), pending
                 )
-            elif changed is not None:
-                new += self._write_rows(log, refs[group[0]].start, [changed], pending)
+            elif (changed := self._rewrites.batch_of(parts[group[0]])) is not None:
+                new += self._write_rows(log, first.start, [changed], pending)
+                del changed  # before the next is made
             else:
-                new.append(refs[group[0]])
+                new.append(first)
         if batches:
             start = refs[keep].start if keep < len(refs) else self.snapshot.rows(log)
             merged = [self._rows_of(segment) for segment in parts[keep:]]
@@ -247,6 +291,22 @@ class Transaction:
                 self._fresh[log, ref.name] = part
             yield ref
             start += part.num_rows
+
+    def _cut_log(
+        self, log: str, refs: list[SegmentRef], rows: int, pending: list[PendingFile]
+    ) -> tuple[list[SegmentRef], list[str]]:
+        """Return the segments of a log's first rows, and the files they replace."""
+        kept: list[SegmentRef] = []
+        gone: list[str] = []
+        for ref, segment in zip(refs, self.snapshot.segments(log), strict=True):
+            if ref.start + ref.rows <= rows:
+                kept.append(ref)
+                continue
+            gone.append(segments.segment_path(self._root, log, ref.name))
+            if ref.start < rows:
+                part = _cut_to_segments([segment.batch.slice(0, rows - ref.start)])
+                kept += self._write_rows(log, ref.start, part, pending)
+        return kept, gone
 
     def _rows_of(self, segment: Segment) -> pa.RecordBatch:
         changed = self._rewrites.batch_of(segment)
@@ -334,29 +394,36 @@ class Rewrites:
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
-        self._batches: dict[tuple[str, str], pa.RecordBatch] = {}
+        self._makers: dict[tuple[str, str], Callable[[], pa.RecordBatch]] = {}
         self._joined: dict[str, list[list[int]]] = {}
 
     @property
     def logs(self) -> list[str]:
         """Logs with segments to rewrite, in order of appearance."""
-        return list(dict.fromkeys([*(log for log, _ in self._batches), *self._joined]))
+        return list(dict.fromkeys([*(log for log, _ in self._makers), *self._joined]))
 
     @property
     def changes_rows(self) -> bool:
         """True if rows are replaced, not only joined."""
-        return bool(self._batches)
+        return bool(self._makers)
 
-    def replace(self, segment: Segment, batch: pa.RecordBatch) -> None:
-        """Set new values for a segment's rows; number, columns and recorded_at must match."""
+    def replace(self, segment: Segment, make: Callable[[], pa.RecordBatch]) -> None:
+        """Plan new values for a segment's rows; number, columns and recorded_at must match."""
+        self._makers[segment.log, segment.ref.name] = make
+
+    def batch_of(self, segment: Segment) -> pa.RecordBatch | None:
+        """Return a segment's new rows, made each time; None if it is unchanged."""
+        make = self._makers.get((segment.log, segment.ref.name))
+        if make is None:
+            return None
+        batch = make()
         same = batch.num_rows == segment.rows and batch.schema.equals(segment.batch.schema)
         if not same or not batch.column("recorded_at").equals(segment.column("recorded_at")):
             raise InvalidArgument(
                 f"{segment.path.name} of {segment.log} has {segment.rows} rows; it is replaced only by as many, "
                 "of the same columns, recorded at the same instants"
             )
-        mark = {_REWRITE_KEY: str(self._snapshot.version + 1)}
-        self._batches[segment.log, segment.ref.name] = batch.replace_schema_metadata(mark)
+        return batch.replace_schema_metadata({_REWRITE_KEY: str(self._snapshot.version + 1)})
 
     def join(self, log: str) -> int:
         """Plan to join a log's neighbouring segments that fit into one; return the number saved."""
@@ -364,10 +431,6 @@ class Rewrites:
         if groups:
             self._joined[log] = groups
         return sum(len(group) - 1 for group in groups)
-
-    def batch_of(self, segment: Segment) -> pa.RecordBatch | None:
-        """Return a segment's new rows; None if it is unchanged."""
-        return self._batches.get((segment.log, segment.ref.name))
 
     def groups(self, log: str, stop: int) -> list[list[int]]:
         """Return the first ``stop`` segments of a log, those that become one together."""

@@ -176,6 +176,51 @@ def test_of_two_versions_the_newer_comes_first(vault: Vault) -> None:
     assert [item.id for item in items] == ["v2025", "v2023"]
 
 
+@pytest.mark.parametrize(
+    ("prompt", "told"),
+    [
+        (
+            "We hear the orchid pump every night. Write a friendly letter to the neighbours on the second floor.",
+            ["pump"],
+        ),
+        ("The pump is loud. Draft a letter about the barrier for the plumber.", []),
+    ],
+    ids=["two of its words", "one of its words"],
+)
+def test_several_sentences_are_told_what_has_more_than_one_of_their_words(
+    vault: Vault, prompt: str, told: list[str]
+) -> None:
+    """Strangers' prompts: most that nothing answers share one word of their subject with the nearest note."""
+    rooms = ("cellar", "attic", "kitchen", "yard", "porch")
+    vault.add([{"text": f"Chore {n}: swept the {rooms[n % 5]}, took {n} minutes."} for n in range(80)])
+    vault.add(
+        "The orchid house: its pump gurgles when there is air in it. Open the bleed screw, then empty it.", id="pump"
+    )
+    assert [item.id for item in vault.inject(prompt, "s").items] == told
+
+
+@pytest.mark.parametrize(
+    ("prompt", "told"),
+    [
+        ("add the deletion of leavers after ninety nights to ad.py", ["legal"]),
+        ("run make seed against staging", ["seed"]),
+        ("water the orchids on the porch", []),
+        ("seed the orchids", []),
+    ],
+    ids=["taken back", "never", "no warning", "one word"],
+)
+def test_an_order_is_told_what_warns_of_it(vault: Vault, prompt: str, told: list[str]) -> None:
+    """A stranger: an order to do what was taken back, or must never be done, was told nothing."""
+    rooms = ("cellar", "attic", "kitchen", "yard", "porch")
+    vault.add([{"text": f"Chore {n}: swept the {rooms[n % 5]}, took {n} minutes."} for n in range(80)])
+    vault.add(
+        "Legal wrote: no deletion of leavers at all, which takes back the deletion after ninety nights.", id="legal"
+    )
+    vault.add("Never run make seed against staging, it wipes the wallets.", id="seed")
+    vault.add("The orchids on the porch get water twice a week.", id="orchids")
+    assert [item.id for item in vault.inject(prompt, "s").items] == told
+
+
 FRESH = [
     f"Chore {n}: moved the {word} into its own module."
     for n, word in enumerate(("picker", "banner", "footer", "slider", "cart") * 80)

@@ -124,7 +124,7 @@ NOTES = {  # made up for this test
     "french": [
         ("Les chevaux de la ferme ont été vendus.", "Quand la ferme vend-elle un cheval ?"),
         ("L'ouverture des fenêtres déclenche une alarme.", "alarmes de la fenêtre ouverte"),
-        ("Nous réparons les vélos chez le voisin.", "Où réparer mon vélo ?"),
+        ("Nous réparons les vélos chez le voisin.", "Quel voisin répare le vélo ?"),
         ("La réunion porte sur les décisions prises en mars.", "quelle décision a été prise"),
     ],
     "spanish": [

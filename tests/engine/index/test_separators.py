@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lamina_engine.index.analysis import Analyzer, Term
-from lamina_engine.index.separators import ASCII_BLANKS, BYTE_KINDS, JOINS_AFTER, JOINS_BEFORE, JOINS_EITHER
+from lamina_engine.index.separators import BYTE_KINDS, JOINS_AFTER, JOINS_BEFORE, JOINS_EITHER
+from lamina_engine.index.terms import build_term_rows, cut_text
 from lamina_kernels.tokens import cut_pieces
 
 ANALYZER = Analyzer()
@@ -53,7 +54,15 @@ def test_what_only_separates_becomes_blank(text: str, ref: str) -> None:
 def test_blanked_texts_give_the_same_terms(text: str) -> None:
     ref = terms(text)
     assert terms(blank(text)[0]) == ref
-    assert terms(text.translate(ASCII_BLANKS)) == ref
+    assert " ".join(cut_text(text)) == blank(text)[0]
+
+
+def test_the_language_of_a_row_does_not_depend_on_how_many_are_analysed_together() -> None:
+    # "Bu," and "Kim," were words of a language in many rows alone: they stand before a comma
+    text = "Morris Tweed, Moshe van der Sterre, Omer Katz, Paulo Bu, Ori Livneh, Seungha Kim, Luyun Xie"
+    others = [f"{text} {i}" for i in range(5_000)]
+    few, many = build_term_rows([text], [""], [""]), build_term_rows([text, *others], [""] * 5_001, [""] * 5_001)
+    assert few.hashes.tolist() == many.hashes[: many.indptr[1]].tolist()
 
 
 @settings(deadline=None)

@@ -368,3 +368,46 @@ def test_words_that_an_edit_changes(arguments: dict[str, object], put: set[str],
 def test_what_is_no_edit_changes_no_words(arguments: object) -> None:
     put, taken = changed_words(arguments) or (frozenset(), frozenset())
     assert not put | taken
+
+
+@pytest.mark.parametrize(
+    ("settled", "reversal"),
+    [
+        (
+            "move the leavers to their own unit, deletion after 90 days",
+            "legal just wrote: no deletion of accounts at all. so move only",
+        ),
+        ("dann machen wir postgres gleich mit, entschieden", "hm dann lass das mit postgres, bleiben wir bei mariadb."),
+    ],
+    ids=["no … at all", "lass das mit …"],
+)
+def test_a_decision_denied_by_its_word_is_taken_back(vault: Vault, tmp_path: Path, settled: str, reversal: str) -> None:
+    # findings, a stranger's transcripts: both were told as standing
+    written = day()
+    written.ask("should we delete them or move them?")
+    written.say("Moving keeps the history, and a later step could follow.")
+    written.ask(settled)
+    written.edit("feed/ad.py", "pass", "move(account)")
+    written.say("Done.")
+    written.ask("and the report?")
+    written.say("It is written each Monday.")
+    written.ask(reversal)
+    written.say("Understood.")
+    decided, _ = told(vault, written, tmp_path)
+    assert f'which takes back "{settled}"' in decided
+    assert f'"{settled}"' not in decided.replace(f'takes back "{settled}"', "")
+
+
+def test_what_was_put_off_and_then_given_up_is_not_open(vault: Vault, tmp_path: Path) -> None:
+    # findings, a stranger's transcript: "redis counter is fine for now" was told as left open
+    written = day()
+    written.ask("for the daily limit: redis counter is fine for now, let's do that")
+    written.edit("src/limit.py")
+    written.say("The limit counts in redis.")
+    written.ask("redis gets flushed on the drills. scrap the redis counter, count from the gifts table instead")
+    written.edit("src/limit.py")
+    written.say("It counts from the table.")
+    vault.ingest(written.write(tmp_path / "logs"), kind="sessions")
+    (handoff,) = vault.list({"type": "agent_handoff"})
+    assert "fine for now" not in handoff.text.partition("## Left open")[2].partition("## Decided")[0]
+    assert "scrap the redis counter" in handoff.text

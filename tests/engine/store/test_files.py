@@ -244,6 +244,22 @@ def test_what_is_done_soon_fails_in_silence(tmp_path: Path) -> None:
     assert (tmp_path / "made").exists()
 
 
+def test_tasks_that_fail_leave_no_one_waiting(tmp_path: Path) -> None:
+    # more than there are threads: each would have died, and the next who waits for tasks would have waited for ever
+    for _ in range(20):
+        files.run_in_background(_fail)
+    paths = [tmp_path / f"{i}" for i in range(3)]
+    waiting = threading.Thread(target=files.run_parallel, args=(Path.touch, paths), daemon=True)
+    waiting.start()
+    waiting.join(10)
+    assert not waiting.is_alive()
+    assert all(path.exists() for path in paths)
+
+
+def _fail() -> None:
+    raise Crash
+
+
 AT_THE_END = """
 import atexit, os, sys, time
 from lamina_engine.store import files

@@ -230,7 +230,7 @@ def test_what_is_to_go_soon_is_gone_where_rows_are_forgotten(quick_path: Path) -
     assert len(orphans(store.root)) == 7
     with store.transaction() as transaction:
         (segment,) = transaction.snapshot.segments("links")
-        transaction.replace(segment, segment.batch)
+        transaction.replace(segment, lambda: segment.batch)
     assert orphans(store.root) == []
     assert link_sources(Store(store.root)) == [f"s{i}" for i in range(8)]
 

@@ -1,0 +1,201 @@
+"""Replicas of served vaults: one deployment of Ray Serve, multiplexed by vault.
+
+Ray Serve starts them, starts them again where they die, spreads calls, and refuses those that are too many.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hmac
+import os
+import re
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+import lamina
+from lamina.serving import calls
+from lamina.serving.client import SIGN, TOKEN_VARIABLE
+from lamina_engine.errors import CallTimedOut, ClusterUnreachable, InvalidArgument, MissingExtra, VaultNotFound
+from lamina_engine.executor import join_cluster
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+APPLICATION: Final = "lamina"
+PORT: Final = 8000
+TIMEOUT_S: Final = 30.0
+AT_ONCE: Final = 4
+"""Calls that a replica works on; others wait, up to `WAITING` of them at each caller's proxy."""
+WAITING: Final = 64
+OPEN_VAULTS: Final = 8
+"""Vaults that a replica keeps open; of more, the one asked longest ago is closed."""
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+class Replica:
+    """Process that answers calls; it opens vaults read-only, when they are first asked for."""
+
+    def __init__(self, vaults: Mapping[str, str], timeout_s: float) -> None:
+        from ray import serve
+
+        self._vaults, self._timeout_s = dict(vaults), timeout_s
+        self._token = os.environ.get(TOKEN_VARIABLE, "").strip().encode()
+        if not self._token:
+            raise InvalidArgument(f"${TOKEN_VARIABLE} is not set on this node; callers must bring the same")
+        self._threads = ThreadPoolExecutor(AT_ONCE, "lamina-call")
+
+        async def open_vault(name: str) -> lamina.Vault:
+            place = self._vaults[name]
+            return await asyncio.get_running_loop().run_in_executor(self._threads, lambda: lamina.open(place, mode="r"))
+
+        self._opened: Any = serve.multiplexed(max_num_models_per_replica=OPEN_VAULTS)(open_vault)
+
+    async def __call__(self, request: Request) -> Response:
+        """Answer one call."""
+        from ray import serve
+
+        brought = request.headers.get("authorization", "").encode()
+        if not hmac.compare_digest(brought, b"Bearer " + self._token):
+            return _respond(
+                401, calls.encode_error(lamina.StoreDenied(f"the token does not fit: set ${TOKEN_VARIABLE}"))
+            )
+        try:
+            name = serve.get_multiplexed_model_id()
+            if name not in self._vaults:
+                known = ", ".join(sorted(self._vaults))
+                raise VaultNotFound(f"no vault {name!r} is served here; there are {known}")
+            question = calls.decode_question(await request.body())
+            return _respond(200, await self._answer(name, question))
+        except Exception as error:  # a bug is an answer, too
+            return _respond(400, calls.encode_error(error))
+
+    async def _answer(self, name: str, question: calls.Question) -> bytes:
+        limit_s = min(self._timeout_s, question.timeout_s or self._timeout_s)
+        try:
+            async with asyncio.timeout(limit_s):
+                vault = await self._opened(name)
+                return await asyncio.get_running_loop().run_in_executor(self._threads, calls.answer, vault, question)
+        except TimeoutError as error:
+            raise CallTimedOut(
+                f"{question.call} took more than {limit_s:g} s; try again, ask for less, or serve with a longer --timeout"
+            ) from error
+
+
+def _respond(status: int, body: bytes) -> Response:
+    from starlette.responses import Response
+
+    return Response(body, status, {SIGN: lamina.__version__}, "application/x-msgpack")
+
+
+def name_vaults(places: Sequence[str]) -> dict[str, str]:
+    """Return places by the name each is served under: ``NAME=PLACE``, or the place's last part.
+
+    Raises
+    ------
+    InvalidArgument
+    """
+    found: dict[str, str] = {}
+    for each in places:
+        name, separator, place = each.partition("=")
+        if not separator or "/" in name:
+            place = each
+            parts = [part for part in (urlsplit(each).path or each).split("/") if part not in ("", ".", ".lamina")]
+            name = parts[-1] if parts else ""
+        if not _NAME.fullmatch(name):
+            raise InvalidArgument(
+                f"{each!r} gives no name to serve it under; write NAME={place}, of letters, digits, - and _"
+            )
+        if name in found:
+            raise InvalidArgument(f"{found[name]} and {place} would both be {name!r}; name one of them: NAME={place}")
+        found[name] = place if "://" in place else os.path.abspath(place)  # noqa: PTH100 - as text, for every node
+    return found
+
+
+def build(arguments: Mapping[str, Any]) -> Any:
+    """Return the application of Ray Serve, for `start` and for its own configuration files.
+
+    There it is ``lamina.serving.replicas:build``. ``arguments`` are ``vaults`` (a place by name), and ``replicas``,
+    ``timeout_s``, ``waiting``, ``resources`` where they differ.
+    """
+    serve = _import_serve()
+    resources = dict(arguments.get("resources") or {})
+    token = arguments.get("token")
+    options: dict[str, Any] = {"num_cpus": resources.pop("CPU", 1), "resources": resources}
+    if token:
+        options["runtime_env"] = {"env_vars": {TOKEN_VARIABLE: token}}
+    deployment = serve.deployment(
+        name="vaults", num_replicas=int(arguments.get("replicas", 1)), ray_actor_options=options,
+        max_ongoing_requests=AT_ONCE, max_queued_requests=int(arguments.get("waiting", WAITING)),
+        graceful_shutdown_timeout_s=5, health_check_period_s=5, health_check_timeout_s=10,
+        logging_config={"enable_access_log": False, "log_level": "WARNING"},
+    )  # fmt: skip
+    return deployment(Replica).bind(dict(arguments["vaults"]), float(arguments.get("timeout_s", TIMEOUT_S)))
+
+
+def start(
+    ray: str,
+    vaults: Mapping[str, str],
+    *,
+    token: str,
+    replicas: int = 1,
+    timeout_s: float = TIMEOUT_S,
+    waiting: int = WAITING,
+    resources: Mapping[str, float] | None = None,
+    host: str = "127.0.0.1",
+    port: int = PORT,
+) -> list[str]:
+    """Serve vaults on a running cluster until `stop`; return their addresses.
+
+    What it served before is replaced.
+
+    Raises
+    ------
+    MissingExtra, InvalidArgument, ClusterUnreachable
+    """
+    serve = _import_serve()
+    _, joined = join_cluster(ray)
+    try:
+        serve.start(http_options={"host": host, "port": port, "request_timeout_s": timeout_s + 5})
+        application = build({
+            "vaults": vaults, "replicas": replicas, "timeout_s": timeout_s, "waiting": waiting, "resources": resources,
+            "token": token,
+        })  # fmt: skip
+        serve.run(application, name=APPLICATION, route_prefix="/")
+    except RuntimeError as error:
+        raise ClusterUnreachable(f"the cluster at {ray} could not start the replicas: {error}") from error
+    finally:
+        if joined:
+            _leave()
+    return [f"http://{'127.0.0.1' if host == '0.0.0.0' else host}:{port}/{name}" for name in vaults]
+
+
+def stop(ray: str) -> None:
+    """Stop serving on a cluster; the cluster goes on. Raises as `start`."""
+    serve = _import_serve()
+    _, joined = join_cluster(ray)
+    try:
+        with contextlib.suppress(RuntimeError):  # nothing is served
+            serve.delete(APPLICATION)
+        serve.shutdown()
+    finally:
+        if joined:
+            _leave()
+
+
+def _leave() -> None:
+    import ray
+
+    ray.shutdown()
+
+
+def _import_serve() -> Any:
+    from importlib import import_module
+
+    try:
+        return import_module("ray.serve")
+    except ImportError as error:
+        raise MissingExtra(f"serving needs Ray Serve, which is not installed ({error})", "cluster") from error

@@ -1,0 +1,35 @@
+"""Indexer of a sharded vault: each shard builds its own, the root those of links."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from lamina_engine.index.indexer import Indexer
+from lamina_engine.index.tables import NO_MORE, BulkHint, Tables
+from lamina_engine.index.view import View
+from lamina_engine.store.snapshot import Snapshot
+from lamina_engine.store.store import Store
+
+if TYPE_CHECKING:
+    from lamina_engine.chunks.batch import ChunkBatch
+    from lamina_engine.memory import Memory
+
+
+class UnionIndexer(Indexer):
+    """Brings the indexes of all shards up to date."""
+
+    def __init__(self, store: Store, tables: Tables, shards: Sequence[Memory]) -> None:
+        super().__init__(store, tables)
+        self._shards = shards
+
+    def stage(
+        self, snapshot: Snapshot, first: int, batch: ChunkBatch, created_at: list[int | None], previous: list[int]
+    ) -> None:
+        """Do nothing: a shard analyses its rows when it has them."""
+
+    def catch_up(self, view: Callable[[], View], hint: BulkHint = NO_MORE) -> None:
+        """Sync the indexes of every shard that has new rows."""
+        for shard in self._shards:
+            with shard.store.exclusive(shard.lock_timeout_s):
+                shard.indexer.catch_up(shard.view, hint)

@@ -1,0 +1,100 @@
+"""Open sharded vault: a `Memory` whose rows lie in shards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lamina_engine.clock import Clock
+from lamina_engine.embed.resolve import EmbedderSpec as Spec
+from lamina_engine.errors import VaultCorrupt, VaultNotFound
+from lamina_engine.memory import Memory
+from lamina_engine.shards.indexer import UnionIndexer
+from lamina_engine.shards.layout import shard_name, shard_place
+from lamina_engine.shards.store import UnionStore
+from lamina_engine.shards.tables import UnionTables
+from lamina_engine.store.files import Files
+from lamina_engine.store.lock import LOCK_TIMEOUT_S
+from lamina_engine.store.store import INDEX, Store
+
+if TYPE_CHECKING:
+    from lamina_engine.redact.redactor import Redactor
+
+
+class ShardedMemory(Memory):
+    """An open sharded vault. Safe to use from several threads."""
+
+    def __init__(
+        self,
+        root: Path,
+        *,
+        mode: str = "w",
+        clock: Clock | None = None,
+        embedder: Spec = None,
+        redactor: Redactor | None = None,
+        files: Files | None = None,
+        check_trust: Callable[[Path], None] | None = None,
+        lock_timeout_s: float = LOCK_TIMEOUT_S,
+        settings: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._opened: list[Memory] = []
+        self.shards = self._opened
+        self._given_settings = settings
+        super().__init__(
+            root, mode=mode, clock=clock, embedder=embedder, redactor=redactor, files=files, check_trust=check_trust,
+            lock_timeout_s=lock_timeout_s, settings=settings,
+        )  # fmt: skip
+
+    def _open_store(
+        self, mode: str, clock: Clock | None, files: Files | None, check_trust: Callable[[Path], None] | None
+    ) -> Store:
+        store = UnionStore(self.root, mode=mode, clock=clock, files=files, check_trust=check_trust)
+        count = len(store.root_manifest.shards)
+        try:
+            for number in range(count):
+                self._opened.append(self._open_shard(number, count, mode, clock, files))
+        except BaseException:
+            self._close_shards()
+            raise
+        store.shards, store.view_of = self.shards, self.view_of
+        return store
+
+    def _open_shard(self, number: int, count: int, mode: str, clock: Clock | None, files: Files | None) -> Memory:
+        place, own = shard_place(self.root, files, number)
+        try:
+            return Memory(place, mode=mode, clock=clock, files=own, settings=self._given_settings)
+        except VaultNotFound as error:
+            raise VaultCorrupt(
+                f"{self.root} has {count} shards, and {shard_name(number)} is missing: {error}; put it back from a copy"
+            ) from error
+
+    def _make_tables(self, distrusted: Collection[str] = ()) -> UnionTables:
+        return UnionTables(self.root / INDEX, distrusted)
+
+    @property
+    def indexer(self) -> UnionIndexer:
+        """Indexer that syncs every shard's indexes with its log."""
+        with self._lock:
+            if not isinstance(self._indexer, UnionIndexer):
+                self._indexer = UnionIndexer(self.store, self.tables, self.shards)
+            return self._indexer
+
+    def accept(self) -> None:
+        """Show all that workers wrote to the shards by themselves, with one commit.
+
+        Whoever lets them write holds ``store.exclusive()`` meanwhile: another writer would take it back.
+        """
+        self.check_open()
+        with self.store.exclusive(self.lock_timeout_s):
+            assert isinstance(self.store, UnionStore)
+            self.store.accept(self.lock_timeout_s)
+
+    def _close_shards(self) -> None:
+        for shard in self.shards:
+            shard.close()
+
+    def close(self) -> None:
+        """Close the root and all shards."""
+        super().close()
+        self._close_shards()

@@ -1,0 +1,167 @@
+"""Store of a sharded vault: the root's, with the shards' rows in its snapshots."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lamina_engine import after_fork
+from lamina_engine.clock import Clock
+from lamina_engine.errors import LaminaError, VaultCorrupt
+from lamina_engine.shards.layout import shard_name, shard_ref
+from lamina_engine.shards.union import UnionSnapshot, has_forgotten, is_ahead
+from lamina_engine.store.files import Files
+from lamina_engine.store.lock import LOCK_TIMEOUT_S
+from lamina_engine.store.manifest import Manifest
+from lamina_engine.store.snapshot import Snapshot
+from lamina_engine.store.store import Store
+
+if TYPE_CHECKING:
+    from lamina_engine.index.view import View
+    from lamina_engine.memory import Memory
+    from lamina_engine.store.transaction import Transaction
+
+
+class UnionStore(Store):
+    """The root's store; its snapshots are `UnionSnapshot`s."""
+
+    def __init__(
+        self,
+        root: Path,
+        *,
+        mode: str,
+        clock: Clock | None,
+        files: Files | None,
+        check_trust: Callable[[Path], None] | None,
+    ) -> None:
+        super().__init__(root, mode=mode, clock=clock, files=files, check_trust=check_trust)
+        self.shards: Sequence[Memory] = ()
+        """Open shards, by number."""
+        self.view_of: Callable[[Snapshot], View]
+        """Gives the view of a version: the memory's."""
+        self._union: UnionSnapshot | None = None
+        self._union_lock = after_fork.make_lock()
+
+    @property
+    def root_manifest(self) -> Manifest:
+        """The newest version of the root alone."""
+        return self._read().manifest
+
+    @property
+    def last_seen(self) -> Snapshot:
+        """The newest version this process has seen."""
+        return self._union or self.snapshot()
+
+    def snapshot(self) -> UnionSnapshot:
+        """Return the newest committed version; the same object until the next commit."""
+        root = self._read()  # before the shards: what they have beyond it is not seen
+        views = [shard.view() for shard in self.shards]
+        known = self._union
+        if known is not None and known.is_of(root, views):
+            return known
+        with self._union_lock:
+            views = [self._level(root, number, view) for number, view in enumerate(views)]
+            self._union = UnionSnapshot(root, views, self._union)
+            return self._union
+
+    @contextlib.contextmanager
+    def transaction(self, timeout_s: float = LOCK_TIMEOUT_S) -> Iterator[Transaction]:
+        """Write under the root's lock: commits when the block ends, changes nothing if it raises."""
+        from lamina_engine.shards.writing import UnionTransaction
+
+        with self.exclusive(timeout_s):
+            self.repair(timeout_s)
+            transaction = UnionTransaction(self, self.snapshot(), timeout_s)
+            yield transaction
+            try:
+                transaction.commit()
+            except BaseException:
+                with contextlib.suppress(LaminaError, OSError):  # else the next writer does
+                    self.repair(timeout_s)
+                raise
+
+    def root_transaction(self, timeout_s: float) -> contextlib.AbstractContextManager[Transaction]:
+        """Write to the root alone."""
+        return super().transaction(timeout_s)
+
+    def repair(self, timeout_s: float = LOCK_TIMEOUT_S) -> None:
+        """Take back what an interrupted writer left in shards; under the root's lock.
+
+        What it has forgotten stays forgotten. A commit of the root goes before: only who can make it has seen all that the
+        root shows, and takes back nothing of a writer that has just shown it.
+        """
+        refs, commits = self.root_manifest.shards, self.root_manifest.commits
+        for number in range(len(refs)):
+            if self.shards[number].store.snapshot().manifest.built_on > commits:
+                raise VaultCorrupt(
+                    f"{self.root} is older than {shard_name(number)}, which was written to after it: the root was restored from "
+                    "an older copy than its shards; nothing was changed: restore all from one moment"
+                )
+        ahead = [n for n, ref in enumerate(refs) if is_ahead(self.shards[n].store.snapshot(), ref)]
+        if not ahead:
+            return
+        with self.root_transaction(timeout_s) as transaction:
+            transaction.set_shards(refs, self.sharded_by)
+            transaction.advance(self.root_manifest.last_us + 1)
+        for number in ahead:
+            shard, ref = self.shards[number], refs[number]
+            if has_forgotten(shard.store.snapshot(), ref):
+                self._show([number], timeout_s)
+                continue
+            with shard.store.exclusive(timeout_s):
+                with shard.store.transaction(timeout_s) as transaction:
+                    transaction.truncate(ref.rows)
+                shard.indexer.catch_up(shard.view)
+
+    def accept(self, timeout_s: float = LOCK_TIMEOUT_S) -> None:
+        """Show all that the shards have: one commit of the root. Under its lock."""
+        self._show(range(len(self.shards)), timeout_s)
+
+    def _show(self, numbers: Iterable[int], timeout_s: float) -> None:
+        root = self.root_manifest
+        refs, newest = list(root.shards), root.last_us
+        for number in numbers:
+            found, old = self.shards[number].store.snapshot(), refs[number]
+            for log in found.manifest.logs:
+                first, rows = old.rows.get(log, 0), found.rows(log)
+                if log.startswith("vectors.") or first == rows:
+                    continue
+                ends = found.numbers(log, "recorded_at", np.array([first, rows - 1], np.int64)).tolist()
+                if ends[0] <= root.last_us:
+                    raise VaultCorrupt(
+                        f"{shard_name(number)} was given rows of {log} that are older than what {self.root} shows: the clock of "
+                        "who wrote them ran behind; they can be added again, once the next write has taken them back"
+                    )
+                newest = max(newest, ends[1])
+            refs[number] = shard_ref(found.manifest)
+        with self.root_transaction(timeout_s) as transaction:
+            transaction.set_shards(refs, self.sharded_by)
+            transaction.advance(newest + 1)
+
+    @property
+    def sharded_by(self) -> str:
+        """Key of what is kept together in one shard: source or project."""
+        return self._read().manifest.sharded_by
+
+    def _level(self, root: Snapshot, number: int, view: View) -> View:
+        """Return a shard's version that is not behind what the root names."""
+        ref, shard = root.manifest.shards[number], self.shards[number]
+        if view.snapshot.manifest.commits < ref.commits:  # a cache folder may not have looked again
+            shard.store.files.fetch(shard.root)
+            view = shard.view()
+        found = view.snapshot.manifest
+        if found.vault != ref.vault:
+            raise VaultCorrupt(
+                f"{self.root}: {shard_name(number)} is vault {found.vault}, and its root names {ref.vault}: shards of different "
+                "vaults were mixed; put the right one in its place"
+            )
+        if found.commits < ref.commits:
+            raise VaultCorrupt(
+                f"{self.root}: {shard_name(number)} is behind: it has commit {found.commits}, and its root names {ref.commits}; "
+                "it was restored from an older copy than the others: restore all from one moment"
+            )
+        return view

@@ -1,0 +1,326 @@
+"""Snapshot of a sharded vault: the logs of its root and of its shards, each as one log.
+
+Rows of a log are numbered by ``recorded_at`` over all who hold some (then by number of the shard, and by row there), which
+is how they were numbered before the vault was sharded, and how one vault would have numbered what was written since. So
+a moment is a watermark, the newest row of an id is the highest, and a row keeps its number. Columns that hold rows of the
+chunks log are translated; those of the root's own rows are of the whole vault already.
+
+Columns of small values are gathered when first asked for; texts and vectors only at the rows that are asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from lamina_engine import after_fork, schema
+from lamina_engine.columns import Reader
+from lamina_engine.errors import VaultCorrupt
+from lamina_engine.index.view import View
+from lamina_engine.shards.answers import Shard
+from lamina_engine.shards.merging import Homes
+from lamina_engine.store.manifest import SegmentRef, ShardRef
+from lamina_engine.store.segments import Segment
+from lamina_engine.store.snapshot import Rows, Snapshot
+
+ROW_COLUMNS: Final[Mapping[str, str]] = {
+    "chunks": "previous", "events": "row", "members": "row", "origins": "row", "freshness": "row",
+}  # fmt: skip
+"""By log: the column that holds a row of the chunks log."""
+_MOST_SEGMENTS: Final = 8
+"""Of more, one is made: each write adds one."""
+_NO_ROWS: Final[Rows] = np.empty(0, np.int64)
+
+
+class Order:
+    """Order of one log: the snapshot that each row lies in, and its row there."""
+
+    def __init__(self, homes: NDArray[np.int16], rows: Rows, seen: tuple[int, ...]) -> None:
+        self.homes, self.rows, self.seen = homes, rows, seen
+
+    @classmethod
+    def none(cls, of: int) -> Order:
+        """Return the order of no rows."""
+        return cls(np.empty(0, np.int16), _NO_ROWS, (0,) * of)
+
+    def extend(self, stamps: Sequence[NDArray[np.int64]]) -> Order:
+        """Return the order with the rows that each snapshot has more, given by their recorded_at."""
+        counts = [len(each) for each in stamps]
+        order = np.argsort(np.concatenate(stamps), kind="stable")
+        homes = np.repeat(np.arange(len(counts), dtype=np.int16), counts)[order]
+        more = [np.arange(seen, seen + count, dtype=np.int64) for seen, count in zip(self.seen, counts, strict=True)]
+        return Order(
+            np.concatenate([self.homes, homes]),
+            np.concatenate([self.rows, np.concatenate(more)[order]]),
+            tuple(seen + count for seen, count in zip(self.seen, counts, strict=True)),
+        )
+
+    def of(self, number: int) -> Rows:
+        """Return the rows here that lie in one of the snapshots, ascending."""
+        return np.flatnonzero(self.homes == number)
+
+
+class MergedSegment(Segment):
+    """Some rows of one log, out of several snapshots."""
+
+    __slots__ = ("_homes", "_of", "_places", "_rows", "_to_whole")
+
+    def __init__(
+        self, of: Sequence[Snapshot], log: str, start: int, order: Order, to_whole: Callable[[int], Rows] | None
+    ) -> None:
+        homes, rows = order.homes[start:], order.rows[start:]
+        self._of, self._homes, self._rows = tuple(of), homes, rows
+        self._places = [(int(n), np.flatnonzero(homes == n)) for n in np.flatnonzero(np.bincount(homes)).tolist()]
+        self._to_whole = to_whole
+        self.log = log
+        self._root = Path()
+        self._map = None
+        self._batch = None
+        self._intact = None
+        self._columns: dict[str, pa.Array] = {}
+        self._readers: dict[str, Reader] = {}
+        self._numbers: dict[tuple[str, int], NDArray[np.generic]] = {}
+        self._lock = after_fork.make_lock()
+        last = int(self._of[int(homes[-1])].numbers(log, "recorded_at", rows[-1:])[0])
+        sizes = [round(sum(s.ref.size for s in self._of[n].segments(log))) for n, _ in self._places]
+        self.ref = SegmentRef(f"{start:012d}-{len(homes)}-merged", start, len(homes), sum(sizes), "", last)
+
+    @property
+    def path(self) -> Path:
+        """The file of its first row: what errors name."""
+        owner, rows = self._of[int(self._homes[0])], self._rows[:1]
+        return owner.groups(self.log, rows)[0][0].path
+
+    def _parse(self) -> pa.RecordBatch:
+        layout = self._layout()
+        return pa.RecordBatch.from_arrays([self.column(name) for name in layout.names], schema=layout)
+
+    def _layout(self) -> pa.Schema:
+        if self.log in schema.LOGS:
+            return schema.log_schema(self.log)
+        space = self._of[int(self._homes[0])].space
+        return schema.log_schema(self.log, space.dim if space is not None else None)
+
+    def column(self, name: str) -> pa.Array:
+        """Return one column, gathered."""
+        found = self._columns.get(name)
+        if found is None:
+            found = self._columns[name] = self._gather(name)
+        return found
+
+    def _gather(self, name: str) -> pa.Array:
+        if ROW_COLUMNS.get(self.log) == name:
+            return pa.array(self.numbers(name))
+        parts = []
+        for number, places in self._places:
+            for segment, _, offsets in self._of[number].groups(self.log, self._rows[places]):
+                part = segment.column(name).take(pa.array(offsets))
+                parts.append(part.dictionary_decode() if pa.types.is_dictionary(part.type) else part)
+        order = np.argsort(np.concatenate([places for _, places in self._places]), kind="stable")
+        whole = pa.concat_arrays(parts).take(pa.array(order))
+        kind = self._layout().field(name).type
+        return whole.dictionary_encode().cast(kind) if pa.types.is_dictionary(kind) else whole
+
+    def numbers(self, name: str, missing: int = 0) -> NDArray[np.generic]:
+        """Return one primitive column, gathered."""
+        found = self._numbers.get((name, missing))
+        if found is None:
+            out: NDArray[Any] | None = None
+            for number, places in self._places:
+                values = self._of[number].numbers(self.log, name, self._rows[places], missing)
+                if ROW_COLUMNS.get(self.log) == name and self._to_whole is not None and number:
+                    values = translate(values.astype(np.int64), self._to_whole(number))
+                out = np.empty(self.rows, values.dtype) if out is None else out
+                out[places] = values
+            assert out is not None
+            found = self._numbers[name, missing] = out
+        return found
+
+    def reader(self, name: str) -> Reader:
+        """Return a function that gives the Python value of one column at an offset."""
+        if ROW_COLUMNS.get(self.log) == name:
+            values = self.numbers(name)
+            return lambda offset: int(values[offset])
+        of, homes, rows, log = self._of, self._homes, self._rows, self.log
+
+        def read(offset: int) -> Any:
+            return of[homes[offset]].values(log, name, rows[offset : offset + 1])[0]
+
+        return read
+
+    def is_intact(self) -> bool:
+        """Return True if the bytes of every segment that holds some of its rows match their digests."""
+        return all(
+            segment.is_intact()
+            for number, places in self._places
+            for segment, _, _ in self._of[number].groups(self.log, self._rows[places])
+        )
+
+    @property
+    def is_known_damaged(self) -> bool:
+        """True if one of those was found damaged."""
+        return any(
+            segment.is_known_damaged
+            for number, places in self._places
+            for segment, _, _ in self._of[number].groups(self.log, self._rows[places])
+        )
+
+    def require_intact(self) -> None:
+        """Raise `VaultCorrupt` unless all their bytes match."""
+        for number, places in self._places:
+            self._of[number].require_intact(self.log, self._rows[places])
+
+
+def translate(rows: Rows, to: Rows) -> Rows:
+    """Return rows of a shard as rows of the whole; -1 stays."""
+    return np.where(rows >= 0, to[np.maximum(rows, 0)] if len(to) else -1, -1)
+
+
+def is_ahead(snapshot: Snapshot, ref: ShardRef) -> bool:
+    """Return True if a shard has rows that no commit of the root has shown."""
+    return any(snapshot.rows(log) > ref.rows.get(log, 0) for log in snapshot.manifest.logs)
+
+
+def has_forgotten(snapshot: Snapshot, ref: ShardRef) -> bool:
+    """Return True if some of those say that chunks were forgotten: there is no way back."""
+    rows = np.arange(ref.rows.get("events", 0), snapshot.rows("events"), dtype=np.int64)
+    return "forget" in snapshot.values("events", "kind", rows)
+
+
+class UnionSnapshot(Snapshot):
+    """One version of a sharded vault: one of its root, and of each shard.
+
+    Parameters
+    ----------
+    root : Snapshot
+    views : sequence of View
+        Of the shards, by number. Rows beyond those that the root names are not seen.
+    former : UnionSnapshot, optional
+        An earlier version: the order of its rows is continued.
+    """
+
+    __slots__ = ("_limits", "chunk_counts", "homes", "of", "orders", "root", "shards")
+
+    def __init__(self, root: Snapshot, views: Sequence[View], former: UnionSnapshot | None = None) -> None:
+        self.root = root
+        self.of = (root, *(view.snapshot for view in views))
+        rewritten = sum(each.manifest.rewritten for each in self.of)
+        usable = former is not None and former.manifest.rewritten == rewritten and len(former.of) == len(self.of)
+        before = former if usable else None
+        logs = dict.fromkeys(log for each in self.of for log in each.manifest.logs if not log.startswith("vectors."))
+        refs = zip(self.of[1:], root.manifest.shards, strict=True)
+        self._limits = [None, *(None if has_forgotten(each, ref) else ref.rows for each, ref in refs)]
+        self.orders: dict[str, Order] = {}
+        for log in logs:
+            known = before.orders.get(log) if before is not None else None
+            self.orders[log] = self._order(log, known or Order.none(len(self.of)))
+        chunks = self.orders.get("chunks") or Order.none(len(self.of))
+        self.shards = tuple(Shard(view, chunks.of(n)) for n, view in enumerate(views, 1))
+        self.homes = Homes(self.shards, chunks.homes - 1, chunks.rows)
+        self.chunk_counts = chunks.seen[1:]
+        if root.space is not None:
+            self._require_vectors(chunks)
+            self.orders[root.vector_log] = chunks
+        parts = {log: self._segments_of(log, order, before) for log, order in self.orders.items() if order.rows.size}
+        manifest = msgspec.structs.replace(
+            root.manifest, logs={log: [part.ref for part in each] for log, each in parts.items()}, rewritten=rewritten,
+        )  # fmt: skip
+        super().__init__(manifest, parts, root.name)
+
+    def _order(self, log: str, known: Order) -> Order:
+        """Return the order of a log's rows: all of the root, of the shards those that it names."""
+        stops = [
+            each.rows(log) if limit is None else min(each.rows(log), limit.get(log, 0))
+            for each, limit in zip(self.of, self._limits, strict=True)
+        ]
+        if tuple(stops) == known.seen:
+            return known
+        stamps = [
+            each.column(log, "recorded_at", start=seen)[: stop - seen].astype(np.int64)
+            for each, seen, stop in zip(self.of, known.seen, stops, strict=True)
+        ]
+        return known.extend(stamps)
+
+    def _require_vectors(self, chunks: Order) -> None:
+        space, log = self.root.space, self.root.vector_log
+        for number, (each, rows) in enumerate(zip(self.of[1:], chunks.seen[1:], strict=True)):
+            if each.space != space:
+                raise VaultCorrupt(
+                    f"shard {number:02d} has vectors of {each.space.identity if each.space else 'no model'!r} where the root has "
+                    f"{space.identity if space else None!r}: it is behind the others; reindex that shard with the same model"
+                )
+            if each.rows(log) < rows:
+                raise VaultCorrupt(f"shard {number:02d} has {rows} chunks and {each.rows(log)} vectors; reindex it")
+
+    def _segments_of(self, log: str, order: Order, former: UnionSnapshot | None) -> tuple[Segment, ...]:
+        holders = [number for number, seen in enumerate(order.seen) if seen]
+        if holders == [0]:
+            return self.root.segments(log)
+        known = former.segments(log) if former is not None and log in former.orders else ()
+        if not known or len(known) >= _MOST_SEGMENTS or not isinstance(known[0], MergedSegment):
+            known = ()
+        start = known[-1].start + known[-1].rows if known else 0
+        if start >= order.rows.size:
+            return known
+        shards = self.shards
+        new = MergedSegment(self.of, log, start, order, lambda number: shards[number - 1].rows)
+        return (*known, new)
+
+    def values(self, log: str, column: str, rows: Rows) -> list[Any]:
+        """Return the Python values of any column at some rows, in their order."""
+        if not self._is_merged(log):
+            return super().values(log, column, rows)
+        if ROW_COLUMNS.get(log) == column:
+            return list(self.numbers(log, column, rows).tolist())
+        out: list[Any] = [None] * len(rows)
+        for own, at, there in self._split(log, rows):
+            for place, value in zip(at, own.values(log, column, there), strict=True):
+                out[place] = value
+        return out
+
+    def records(self, log: str, rows: Rows, names: Sequence[str] | None = None) -> list[dict[str, Any]]:
+        """Return whole rows as dicts, in the order given."""
+        if not self._is_merged(log):
+            return super().records(log, rows, names)
+        out: list[dict[str, Any]] = [{}] * len(rows)
+        for own, at, there in self._split(log, rows):
+            for place, record in zip(at, own.records(log, there, names), strict=True):
+                out[place] = record
+        name = ROW_COLUMNS.get(log, "")
+        if out and name in out[0]:
+            for record, row in zip(out, self.numbers(log, name, rows).tolist(), strict=True):
+                record[name] = row
+        return out
+
+    def _is_merged(self, log: str) -> bool:
+        """Tell whether rows of a log lie in shards."""
+        return log in self.orders and any(self.orders[log].seen[1:])
+
+    def _split(self, log: str, rows: Rows) -> Iterator[tuple[Snapshot, list[int], Rows]]:
+        """Yield the versions that have some rows, the places of these, and their rows there."""
+        order = self.orders[log]
+        homes = order.homes[rows]
+        for number in np.flatnonzero(np.bincount(homes, minlength=1)).tolist():
+            at = np.flatnonzero(homes == number)
+            yield self.of[number], at.tolist(), order.rows[rows[at]]
+
+    @property
+    def holders(self) -> tuple[Snapshot, ...]:
+        """The versions of the root and of each shard."""
+        return self.of
+
+    def split(self, rows: Rows) -> list[tuple[Snapshot, Rows]]:
+        """Return who holds rows of the chunks log, the root first, with their rows there."""
+        found: list[tuple[Snapshot, Rows]] = [(self.root, _NO_ROWS)]
+        found += [(shard.snapshot, own) for shard, _, own in self.homes.split(rows)]
+        return found
+
+    def is_of(self, root: Snapshot, views: Sequence[View]) -> bool:
+        """Tell whether this is the version of the same root and shards."""
+        return self.root is root and all(a is b.snapshot for a, b in zip(self.of[1:], views, strict=True))
