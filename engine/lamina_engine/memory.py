@@ -32,7 +32,7 @@ from lamina_engine.errors import (
     VaultReadOnly,
 )
 from lamina_engine.index import native
-from lamina_engine.index.tables import NO_MORE, VECTORS, BulkHint, Tables
+from lamina_engine.index.tables import NO_MORE, BulkHint, Tables
 from lamina_engine.index.view import View
 from lamina_engine.profiles import Profiles
 from lamina_engine.settings import load as load_settings
@@ -365,7 +365,7 @@ class Memory:
             return
         self._begun = True
         snapshot = self.store.snapshot()
-        if VECTORS in snapshot.manifest.indexes:
+        if self.tables.has_codes(snapshot):
             native.begin(*native.FAISS)
             threading.Thread(target=_read_codes, args=(self.tables, snapshot), name="lamina-codes").start()
 

@@ -452,7 +452,8 @@ def check_indexes(folder: Path, snapshot: Snapshot, report: VerifyReport, *, dee
             if wrong is not None:
                 report.add("index", f"{folder.name}/{path.name}", wrong, _ADVICE)
                 damaged.append(path)
-    damaged += _check_seals(sorted(folder.glob("map-*.places")), report, deep=deep)
+    for unnamed in ("map-*.places", "codes-*.faiss"):
+        damaged += _check_seals(sorted(folder.glob(unnamed)), report, deep=deep)
     return damaged + _check_terms(folder, snapshot, report, deep=deep)
 
 

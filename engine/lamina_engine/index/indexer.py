@@ -186,7 +186,7 @@ class Indexer:
         Each would be written whole each time, and codes trained again on a longer prefix; readers scan meanwhile.
         """
         covered = max(int(snapshot.manifest.indexes.get(name, {}).get("rows", 0)) for name in (VECTORS, KEYS))
-        return hint.more and snapshot.rows("chunks") - covered < _most_waiting(hint, covered)
+        return hint.more and snapshot.rows("chunks") - covered < most_waiting(hint, covered)
 
     def _tidy_up(self) -> None:
         if not self._tidy:  # before anything is built: what rows have lost must go even where the disk is full
@@ -281,7 +281,7 @@ class Indexer:
         known = self._tables.text(snapshot)
         covered = 0 if known is None else known.rows
         waiting = snapshot.rows("chunks") - covered
-        behind = waiting >= (_most_waiting(hint, covered) if hint.more else textbuilder.BLOCK_ROWS)
+        behind = waiting >= (most_waiting(hint, covered) if hint.more else textbuilder.BLOCK_ROWS)
         if (
             behind
             or not self._tables.trusts(name)
@@ -366,7 +366,7 @@ class Indexer:
                     _remove_folder(path)
 
 
-def _most_waiting(hint: BulkHint, covered: int) -> int:
+def most_waiting(hint: BulkHint, covered: int) -> int:
     """Return how many rows may wait for an index that covers so many, while more follow."""
     return _WAITING_ROWS if hint.rows else max(_STREAM_ROWS, covered >> 2)
 

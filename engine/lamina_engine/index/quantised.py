@@ -11,7 +11,7 @@ length depends on the number of rows alone. Equal rows give equal bytes, however
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -44,8 +44,14 @@ class VectorsDamaged(LaminaError, OSError):
     """A saved vector index that is torn, altered or not one; rebuild it from the log."""
 
 
+class VectorsStale(VectorsDamaged):
+    """A saved vector index of other rows than it should be of."""
+
+
 _SEAL: Final = Seal(b"LMNAPQ4\n", 2, "IQQ16s", what="vector index", damaged=VectorsDamaged)
 """Fields: dim, rows, trained rows, FAISS version. Payload: FAISS's own form."""
+_ORIGIN_SEAL: Final = Seal(b"LMNAPQO\n", 1, "IQQ16s32s", what="vector index of a shard", damaged=VectorsDamaged)
+"""The same, and a digest of what it was made of, where no version names the file."""
 
 
 def train_rows(n_rows: int) -> int:
@@ -178,7 +184,7 @@ class QuantisedIndex:
             promises, rows = self._faiss.search(vector, min(n, self.rows))
         return Nearest(rows[0], promises[0])
 
-    def save(self, path: Path, *, sync: bool = False) -> None:
+    def save(self, path: Path, *, sync: bool = False, origin: bytes = b"") -> None:
         """Write one file, aside first, then renamed into place.
 
         Parameters
@@ -187,15 +193,21 @@ class QuantisedIndex:
             Where; its folder exists. A failure leaves what was there.
         sync : bool
             Flush to disk before the rename. Not needed for safety: a torn file is recognised by `open`.
+        origin : bytes, optional
+            Digest (32 bytes) of what it was made of, for a file that no version names.
         """
         parts: list[bytes] = []
         faiss = _faiss()
         faiss.write_index(fastscan.whole(self._faiss), faiss.PyCallbackIOWriter(parts.append, 1 << 20))
         version = self.faiss_version.encode("ascii", "replace")[:16]
-        _SEAL.write(path, (self.dim, self.rows, self.trained_on, version), parts, sync=sync)
+        fields = (self.dim, self.rows, self.trained_on, version)
+        if origin:
+            _ORIGIN_SEAL.write(path, (*fields, origin), parts, sync=sync)
+        else:
+            _SEAL.write(path, fields, parts, sync=sync)
 
     @classmethod
-    def open(cls, path: Path, *, verify: bool = True) -> QuantisedIndex:
+    def open(cls, path: Path, *, verify: bool = True, origin: Callable[[int], bytes] | None = None) -> QuantisedIndex:
         """Read a saved index into memory.
 
         Parameters
@@ -205,15 +217,22 @@ class QuantisedIndex:
         verify : bool
             Read all bytes once more and compare their checksum (0.05 s for a million rows of 256 dimensions). Flipped
             codes load silently otherwise; the header and the size are always checked.
+        origin : callable, optional
+            Gives the digest of what so many rows must have been made of; such a file was saved with one.
 
         Raises
         ------
         VectorsDamaged
             The file is torn, altered, of another format, or no index; rebuild it.
+        VectorsStale
+            It was made of something else.
         FileNotFoundError
             There is no file.
         """
-        (dim, rows, trained_on, version), payload = _SEAL.open(path, verify=verify)
+        seal = _SEAL if origin is None else _ORIGIN_SEAL
+        (dim, rows, trained_on, version, *made_of), payload = seal.open(path, verify=verify)
+        if origin is not None and made_of != [origin(rows)]:
+            raise VectorsStale(f"{path}: the vector index was made of other rows; rebuild it")
         data = np.frombuffer(payload, np.uint8)
         try:
             index = fastscan.read(data)
@@ -228,32 +247,43 @@ class QuantisedIndex:
         return cls(index, dim, trained_on, version.rstrip(b"\0").decode("ascii"))
 
 
-def code_rows(
-    known: QuantisedIndex | None,
-    other: QuantisedIndex | None,
+def code_shards(
+    known: Sequence[QuantisedIndex | None],
     whole: VectorBlocks,
     prefix: int,
-    own: VectorBlocks,
-    stop: int,
-) -> QuantisedIndex | None:
-    """Return the codes of a shard's first rows by the whole vault's codebook, if it has one.
+    shards: Sequence[VectorBlocks],
+    stops: Sequence[int],
+) -> tuple[QuantisedIndex, ...] | None:
+    """Return the codes of each shard's first rows by one codebook; None where there is none.
 
-    ``known`` are its codes so far, ``other`` those of another shard: both have that codebook.
+    Parameters
+    ----------
+    known : sequence of QuantisedIndex or None
+        The codes so far of each; all have that codebook.
+    whole : VectorBlocks
+        All vectors, of which the first ``prefix`` train the codebook where it is not known.
+    prefix : int
+    shards : sequence of VectorBlocks
+    stops : sequence of int
+        How many rows of each.
     """
-    if known is not None or other is not None:
-        given = known or other
-        assert given is not None
-        trained_on, version = given.trained_on, given.faiss_version
-        index = _faiss().clone_index(fastscan.whole(given._faiss))
-        if known is None:
-            index.reset()
-    else:
+    version = _faiss().__version__
+    same = known if all(own is None or own.faiss_version == version for own in known) else [None] * len(known)
+    blank = next((_faiss().clone_index(fastscan.whole(own._faiss)) for own in same if own is not None), None)
+    if blank is None:
         sample = _sample(whole, prefix)
         if len(sample) < _MIN_SAMPLE:
             return None
-        index, trained_on, version = _trained(sample), prefix, _faiss().__version__
-    _add(index, own, stop, 1, None, None)
-    return QuantisedIndex(index, own.dim, trained_on, version)
+        blank = _trained(sample)
+    blank.reset()
+    found = []
+    for own, blocks, stop in zip(same, shards, stops, strict=True):
+        if own is None or own.rows < stop:
+            index = _faiss().clone_index(blank if own is None else fastscan.whole(own._faiss))
+            _add(index, blocks, stop, 1, None, None)
+            own = QuantisedIndex(index, blocks.dim, prefix, version)
+        found.append(own)
+    return tuple(found)
 
 
 def _even(dim: int) -> int:

@@ -259,6 +259,10 @@ class Tables(Cache):
                     return None
             return self._quantised[1]
 
+    def has_codes(self, snapshot: Snapshot) -> bool:
+        """Tell whether a version has vector codes to be read before it is asked."""
+        return VECTORS in snapshot.manifest.indexes
+
     def trusts(self, name: str) -> bool:
         """Tell whether a file or folder below the index folder was not found damaged."""
         return name not in self._distrusted

@@ -20,6 +20,7 @@ from lamina_engine.memory import Memory
 from lamina_engine.real_files import read_file
 from lamina_engine.reports import Report
 from lamina_engine.shards.layout import check_by, check_count, hashed_shard, shard_place, shard_ref
+from lamina_engine.shards.memory import ShardedMemory
 from lamina_engine.shards.union import ROW_COLUMNS, translate
 from lamina_engine.store.files import Files
 from lamina_engine.store.manifest import ShardRef
@@ -91,6 +92,8 @@ def shard_vault(
         with closing(Memory(place, files=own, clock=clock)) as shard:
             shard.indexer.catch_up(shard.view)
     _fill(target, snapshot, home, _ROOT, refs, by)
+    with closing(ShardedMemory(root, files=files, clock=clock)) as whole, whole.store.exclusive():
+        whole.indexer.catch_up(whole.view)
     return ShardReport(count, by, tuple(counts))
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lamina_engine.clock import Clock
 from lamina_engine.embed.resolve import EmbedderSpec as Spec
-from lamina_engine.errors import VaultCorrupt, VaultNotFound
+from lamina_engine.errors import VaultCorrupt, VaultLocked, VaultNotFound
 from lamina_engine.memory import Memory
 from lamina_engine.shards.indexer import UnionIndexer
 from lamina_engine.shards.layout import shard_name, shard_place
@@ -72,11 +73,21 @@ class ShardedMemory(Memory):
     def _make_tables(self, distrusted: Collection[str] = ()) -> UnionTables:
         return UnionTables(self.root / INDEX, distrusted)
 
+    def _index_cache(self) -> None:
+        """Save the codes in a cache folder: none are published, so none were fetched."""
+        tables, snapshot = self.tables, self.store.snapshot()
+        assert isinstance(tables, UnionTables)
+        if tables.lacks_codes(snapshot):
+            plain = Store(self.root, clock=self.store.clock)
+            with contextlib.suppress(VaultLocked), plain.exclusive(0.0):  # else a writer of this machine sees to it
+                tables.save_codes(snapshot)
+
     @property
     def indexer(self) -> UnionIndexer:
         """Indexer that syncs every shard's indexes with its log."""
         with self._lock:
             if not isinstance(self._indexer, UnionIndexer):
+                assert isinstance(self.tables, UnionTables)
                 self._indexer = UnionIndexer(self.store, self.tables, self.shards)
             return self._indexer
 

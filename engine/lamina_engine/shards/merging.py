@@ -212,8 +212,9 @@ class MergedCodes(QuantisedIndex):
         rows, promises = [_NO_ROWS], [np.empty(0, np.float32)]
         for shard, codes in zip(self._shards, self._codes, strict=True):
             found = shard.propose(codes, query, n)
-            rows.append(shard.rows[found.rows])
-            promises.append(found.scores)
+            seen = found.rows < len(shard.rows)  # they may be of a later version
+            rows.append(shard.rows[found.rows[seen]])
+            promises.append(found.scores[seen])
         return Nearest.best(np.concatenate(rows), np.concatenate(promises), min(n, self.rows))
 
 

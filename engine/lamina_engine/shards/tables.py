@@ -19,6 +19,7 @@ from lamina_engine.index.tables import Tables
 from lamina_engine.index.textindex import TextIndex
 from lamina_engine.index.vectors import VectorBlocks
 from lamina_engine.index.view import View
+from lamina_engine.shards.codes import SavedCodes
 from lamina_engine.shards.merging import MergedCodes, MergedForward, MergedKeys, MergedLists, MergedVectors
 from lamina_engine.shards.union import MergedSegment, UnionSnapshot, translate
 from lamina_engine.store.segments import Segment
@@ -34,7 +35,10 @@ class UnionTables(Tables):
     def __init__(self, folder: Path, distrusted: Collection[str] = ()) -> None:
         super().__init__(folder, distrusted)
         self.previous = RowColumn(self._read_turns)
-        self._codes: tuple[str, tuple[QuantisedIndex, ...]] = ("", ())
+        self._codes: tuple[str, tuple[QuantisedIndex | None, ...]] = ("", ())
+        self._saved = SavedCodes(folder)
+        self._uncodable = ("", 0)
+        """Version's name and rows of which there are too few vectors for a codebook."""
 
     def parts(self, snapshot: Snapshot, stop: int, languages: tuple[str, ...]) -> tuple[tuple[View, Rows], ...]:
         """Return views of the shards' rows below ``stop``, and the row here of each of theirs."""
@@ -81,29 +85,68 @@ class UnionTables(Tables):
         """Return None: the shards' own are asked, by `parts`."""
         return None
 
+    def has_codes(self, snapshot: Snapshot) -> bool:
+        """Tell whether a version has vector codes to be read before it is asked."""
+        return self._coded_rows(snapshot) > 0
+
+    def _coded_rows(self, snapshot: Snapshot) -> int:
+        """Return how many rows have codes, as they would in one vault."""
+        space = snapshot.space
+        return quantised.covered_rows(snapshot.rows("chunks")) if space and space.dim >= quantised.MIN_DIM else 0
+
     def quantised(self, snapshot: Snapshot) -> QuantisedIndex | None:
         """Return the codes of all shards, by the codebook that one vault of these rows would have."""
-        union, rows, space = _union(snapshot), snapshot.rows("chunks"), snapshot.space
-        covered, prefix = quantised.covered_rows(rows), quantised.train_rows(rows)
-        if space is None or not covered or space.dim < quantised.MIN_DIM:
-            return None
-        name = f"{space.identity} {prefix} {snapshot.manifest.rewritten}"
+        covered = self._coded_rows(snapshot)
         with self._codes_lock:
-            known = self._codes[1] if self._codes[0] == name else ()
-            found: list[QuantisedIndex] = []
-            for shard in union.shards:
-                stop = shard.stop_at(covered)
-                own = known[len(found)] if known else None
-                if own is None or own.rows < stop:
-                    blank = known[0] if known else found[0] if found else None
-                    own = quantised.code_rows(
-                        own, blank, self.vector_blocks(snapshot, rows), prefix, shard.vectors, stop
-                    )
-                    if own is None:
-                        return None
-                found.append(own)
-            self._codes = (name, tuple(found))
-            return MergedCodes(union.shards, found, covered)
+            return self._merged_codes(_union(snapshot), covered) if covered else None
+
+    def _merged_codes(self, union: UnionSnapshot, covered: int) -> MergedCodes | None:
+        known, prefix = self._known_codes(union), quantised.train_rows(union.rows("chunks"))
+        if self._uncodable == (self._codes[0], covered):
+            return None
+        stops = [shard.stop_at(covered) for shard in union.shards]
+        if any(own is None or own.rows < stop for own, stop in zip(known, stops, strict=True)):
+            whole = self.vector_blocks(union, union.rows("chunks"))
+            blocks = [shard.vectors for shard in union.shards]
+            made = quantised.code_shards(known, whole, prefix, blocks, stops)
+            if made is None:
+                self._uncodable = (self._codes[0], covered)
+                return None
+            known = made
+            self._codes = (self._codes[0], known)
+        found = tuple(own for own in known if own is not None)
+        return MergedCodes(union.shards, found, covered)
+
+    def _known_codes(self, union: UnionSnapshot) -> tuple[QuantisedIndex | None, ...]:
+        """Return the codes made so far, at first those that were saved."""
+        space, prefix = union.space, quantised.train_rows(union.rows("chunks"))
+        name = f"{union.manifest.space} {space and space.identity} {prefix} {union.manifest.rewritten}"
+        if self._codes[0] != name:
+            self._codes = (name, tuple(self._saved.read(union, prefix)))
+        return self._codes[1]
+
+    def lacks_codes(self, snapshot: Snapshot, waiting: int = 0) -> bool:
+        """Tell whether more rows than so many lack saved codes, or some are of no use."""
+        covered = self._coded_rows(snapshot)
+        with self._codes_lock:
+            if not covered:
+                return self._saved.has_others()
+            self._known_codes(_union(snapshot))
+            held = sum(own.rows for own in self._saved.held.values())
+            uncodable = self._uncodable == (self._codes[0], covered)
+            return (covered - held > waiting and not uncodable) or self._saved.has_others()
+
+    def save_codes(self, snapshot: Snapshot) -> None:
+        """Save the codes of all shards; under the root's lock."""
+        union, covered = _union(snapshot), self._coded_rows(snapshot)
+        with self._codes_lock:
+            if covered:
+                self._known_codes(union)
+            else:
+                self._saved.held.clear()
+            self._saved.remove_others()  # before any is made: what rows have lost must go even where the disk is full
+            if covered and self._merged_codes(union, covered) is not None:
+                self._saved.save(union, quantised.train_rows(union.rows("chunks")), self._codes[1])
 
     def _read_turns(self, snapshot: Snapshot, segment: Segment) -> NDArray[np.int64]:
         union, merged = _union(snapshot), cast("MergedSegment", segment)
