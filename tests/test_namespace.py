@@ -23,13 +23,13 @@ PUBLIC = {
     "AmbiguousEntity", "AmbiguousId", "AsyncVault", "CallTimedOut", "CallableEmbedder", "ChunkExists", "ChunkNotFound", "ClusterBusy", "ClusterUnreachable", "EmbedderMismatch", "EmbeddingError",
     "EndpointEmbedder", "EntityNotFound", "FixedClock", "HDBSCAN", "Hit", "Hits", "IngestError", "InvalidArgument", "InvalidConfig",
     "LaminaError", "MissingExtra", "Redactor", "ReindexGateError", "SchemaMismatch", "SessionNotFound", "StoreDenied", "StoreUnreachable", "StoreUnsafe", "SystemClock", "TopicNotFound", "Vault", "VaultCorrupt",
-    "VaultExists", "VaultLocked", "VaultNotFound", "VaultReadOnly", "VaultTooNew", "VaultTooOld", "VaultUntrusted", "aopen", "open",
+    "VaultExists", "VaultIncomplete", "VaultLocked", "VaultNotFound", "VaultReadOnly", "VaultTooNew", "VaultTooOld", "VaultUntrusted", "aopen", "open",
 }  # fmt: skip
 ACCESSORS = {
     "facts": Facts, "links": Links, "topics": Topics, "sessions": Sessions, "context": Context, "freshness": Freshness,
 }  # fmt: skip
 METHODS = {
-    "add", "close", "compact", "count", "now", "vectors", "export", "follow", "forget", "get", "get_many", "history", "import_", "ingest", "invalidate", "list", "path", "pin", "projects",
+    "add", "close", "compact", "count", "now", "vectors", "export", "follow", "forget", "get", "get_many", "history", "import_", "incomplete", "ingest", "invalidate", "list", "path", "pin", "projects",
     "recall", "reindex", "restore", "shard", "snapshot", "stats", "to_arrow", "tz", "update", "verify", "version",
     "build_links", "causes", "link", "neighbors", "unlink", "used", "similar", "timeline", "traverse",
     "bootstrap", "inject", "cluster", "topic", "topic_map", "archive", "refresh", "review", "snooze", "chain", "content", "reconstruct",
@@ -41,7 +41,7 @@ BUILT_IN = {
     "AmbiguousEntity": LookupError, "AmbiguousId": LookupError, "EntityNotFound": KeyError, "ChunkExists": ValueError, "CallTimedOut": TimeoutError, "ChunkNotFound": KeyError, "ClusterBusy": BlockingIOError, "ClusterUnreachable": ConnectionError, "EmbedderMismatch": ValueError,
     "EmbeddingError": RuntimeError, "IngestError": OSError, "InvalidArgument": ValueError,
     "InvalidConfig": ValueError, "MissingExtra": ImportError, "ReindexGateError": RuntimeError, "SchemaMismatch": TypeError, "SessionNotFound": KeyError, "StoreDenied": PermissionError, "StoreUnreachable": ConnectionError, "StoreUnsafe": OSError, "TopicNotFound": KeyError, "VaultCorrupt": OSError,
-    "VaultExists": FileExistsError, "VaultLocked": BlockingIOError, "VaultNotFound": FileNotFoundError,
+    "VaultExists": FileExistsError, "VaultIncomplete": OSError, "VaultLocked": BlockingIOError, "VaultNotFound": FileNotFoundError,
     "VaultReadOnly": PermissionError, "VaultTooNew": OSError, "VaultTooOld": OSError, "VaultUntrusted": PermissionError,
 }  # fmt: skip
 

@@ -116,6 +116,7 @@ def aopen(
     trust: bool = False,
     lock_timeout_s: float = 10.0,
     settings: Mapping[str, object] | None = None,
+    incomplete: bool = False,
 ) -> Opening:
     """Open a vault without blocking the event loop; the arguments are those of `lamina.open`.
 
@@ -138,6 +139,7 @@ def aopen(
                 trust=trust,
                 lock_timeout_s=lock_timeout_s,
                 settings=settings,
+                incomplete=incomplete,
             )
         )
 

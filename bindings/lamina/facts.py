@@ -116,7 +116,7 @@ class Facts:
             self._memory, question, k=k, valid_at_us=self._instant(valid_at, "valid_at"),
             as_of_us=self._instant(as_of, "as_of"), identity=identity, fuzzy=fuzzy,
         )  # fmt: skip
-        return Answers(found)
+        return Answers(found, self._memory.incomplete)
 
     def about(
         self,
@@ -175,7 +175,7 @@ class Facts:
         kg = fact_view_at(self._memory, recorded)
         row = entity_row(kg, entity, type, part=True)
         found = kg.about(row, valid_at=None if history else moment, direction=direction, predicates=names)
-        return Results(found, Fact)
+        return Results(found, Fact, self._memory.incomplete)
 
     def list(
         self,
@@ -241,7 +241,7 @@ class Facts:
         if category is not None:
             kind = clean_type(category)
             found = [fact for fact in found if fact.category == kind]
-        return Results(found[:limit], Fact)
+        return Results(found[:limit], Fact, self._memory.incomplete)
 
     def contradictions(
         self, *, judge: ChatSpec | Literal[True] = None, budget: Budget | None = None
@@ -284,7 +284,7 @@ class Facts:
         for found in contradictions_of(self._memory.view()):
             old, new = kg.facts_at([found.old, found.new])
             pairs.append(Contradiction(old, new, found.relation, found.confidence, found.reasoning))
-        return Results(pairs, Contradiction)
+        return Results(pairs, Contradiction, self._memory.incomplete)
 
     # ------------------------------------------------------------------ writing
 
@@ -525,7 +525,7 @@ class Facts:
         found = {predicate.name: predicate for predicate in kg.registry}
         if used:
             found = {name: found.get(name) or Predicate(name) for name in kg.predicate_names()}
-        return Results([found[name] for name in sorted(found)], Predicate)
+        return Results([found[name] for name in sorted(found)], Predicate, self._memory.incomplete)
 
     # ------------------------------------------------------------------ entities
 
@@ -550,7 +550,7 @@ class Facts:
         from lamina_engine.facts.schema import Entity
         from lamina_engine.facts.view import fact_view_at
 
-        return Results(fact_view_at(self._memory).list_entities(type), Entity)
+        return Results(fact_view_at(self._memory).list_entities(type), Entity, self._memory.incomplete)
 
     def aliases(self, entity: str | None = None, *, type: str | None = None) -> Results[Alias]:
         """Return the aliases of all entities, by entity; or of one.
@@ -578,7 +578,11 @@ class Facts:
 
         kg = fact_view_at(self._memory)
         owners = kg.list_entities(type) if entity is None else [kg.entity(entity_row(kg, entity, type))]
-        return Results([Alias(name, each.name, each.id, each.type) for each in owners for name in each.aliases], Alias)
+        return Results(
+            [Alias(name, each.name, each.id, each.type) for each in owners for name in each.aliases],
+            Alias,
+            self._memory.incomplete,
+        )
 
     def add_entity(self, name: str, type: str | None = None, aliases: Sequence[str] = ()) -> Entity:
         """Create an entity, or return the existing one; with other names of its own.

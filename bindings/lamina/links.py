@@ -62,7 +62,7 @@ class Links:
         from lamina_engine.results import Link
 
         found = links_of(self._memory.view(), id, direction=direction, relations=relations, hidden=hidden)
-        return Results(found, Link)
+        return Results(found, Link, self._memory.incomplete)
 
     def add(
         self,
@@ -168,7 +168,7 @@ class Links:
         from lamina_engine.graph.usage import record_use
         from lamina_engine.results import Link
 
-        return Results(record_use(self._memory, ids), Link)
+        return Results(record_use(self._memory, ids), Link, self._memory.incomplete)
 
     def build(
         self,
@@ -255,7 +255,7 @@ class Links:
         from lamina_engine.graph.references import resolve
         from lamina_engine.results import UnresolvedLink
 
-        return Results(resolve(self._memory.view()).unresolved, UnresolvedLink)
+        return Results(resolve(self._memory.view()).unresolved, UnresolvedLink, self._memory.incomplete)
 
     def neighbors(
         self,
@@ -305,7 +305,7 @@ class Links:
             self._memory.view(), id, hops=hops, relations=relations, direction=direction, invalidated=invalidated,
             limit=limit,
         )  # fmt: skip
-        return Results(found, Neighbor)
+        return Results(found, Neighbor, self._memory.incomplete)
 
     def traverse(
         self,
@@ -363,7 +363,7 @@ class Links:
             self._memory, start, intent=intent, depth=depth, beam=beam, budget=budget, relations=relations,
             without=without, invalidated=invalidated,
         )  # fmt: skip
-        return Results(found, Neighbor)
+        return Results(found, Neighbor, self._memory.incomplete)
 
     def graph(self, center: str | None = None, hops: int = 2, limit: int | None = None) -> dict[str, object]:
         """Return linked chunks and their links in the form of `vault.facts.graph`, for a drawing.
@@ -429,7 +429,9 @@ class Links:
         from lamina_engine.graph.links import causes
         from lamina_engine.results import Cause
 
-        return Results(causes(self._memory.view(), id, direction=direction, depth=depth), Cause)
+        return Results(
+            causes(self._memory.view(), id, direction=direction, depth=depth), Cause, self._memory.incomplete
+        )
 
     def timeline(self, id: str, before: int = 5, after: int = 5, *, same_collection: bool = False) -> Timeline:
         """Return a chunk among those just before and just after it, by date, then id; oldest first.
@@ -491,4 +493,4 @@ class Links:
         from lamina_engine.graph.neighbors import similar
         from lamina_engine.results import Neighbor
 
-        return Results(similar(self._memory.view(), id, k=k), Neighbor)
+        return Results(similar(self._memory.view(), id, k=k), Neighbor, self._memory.incomplete)

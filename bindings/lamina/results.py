@@ -38,18 +38,29 @@ T_co = TypeVar("T_co", bound=Record, covariant=True)
 
 
 class Results(Sequence[T_co], Generic[T_co]):
-    """An immutable list of result records, all of one type."""
+    """An immutable list of result records, all of one type.
 
-    def __init__(self, records: Iterable[T_co], kind: type[T_co]) -> None:
+    Attributes
+    ----------
+    incomplete : tuple of str
+        Shards that did not answer; empty unless the vault was opened with ``incomplete=True``.
+    """
+
+    def __init__(self, records: Iterable[T_co], kind: type[T_co], incomplete: Iterable[str] = ()) -> None:
         self._records = tuple(records)
         self._kind = kind
+        self.incomplete: tuple[str, ...] = tuple(incomplete)
 
     @overload
     def __getitem__(self, index: int) -> T_co: ...
     @overload
     def __getitem__(self, index: slice) -> Results[T_co]: ...
     def __getitem__(self, index: int | slice) -> T_co | Results[T_co]:
-        return Results(self._records[index], self._kind) if isinstance(index, slice) else self._records[index]
+        return (
+            Results(self._records[index], self._kind, self.incomplete)
+            if isinstance(index, slice)
+            else self._records[index]
+        )
 
     def __len__(self) -> int:
         return len(self._records)
@@ -65,7 +76,10 @@ class Results(Sequence[T_co], Generic[T_co]):
     __hash__: ClassVar[None]  # type: ignore[assignment]  # pyright: ignore[reportIncompatibleMethodOverride]
 
     def __repr__(self) -> str:
-        return f"<{len(self)} {self._kind.__name__}{'' if len(self) == 1 else 's'}>"
+        return f"<{len(self)} {self._kind.__name__}{'' if len(self) == 1 else 's'}{self._without()}>"
+
+    def _without(self) -> str:
+        return f", without {', '.join(self.incomplete)}" if self.incomplete else ""
 
     def _repr_html_(self) -> str:
         from lamina.tables import html_of
@@ -131,6 +145,8 @@ class Hits(Results["Hit"]):
     confidence : float
         That the vault holds an answer, in [0, 1]; it means the same in every profile and for every k, and lies lower over
         short chat messages. Below 0.6, nothing is near enough.
+    incomplete : tuple of str
+        Shards that did not answer, such as ``shards/01``: statistics, and so scores, are those of what is there.
 
     Examples
     --------
@@ -154,7 +170,7 @@ class Hits(Results["Hit"]):
     ) -> None:
         from lamina_engine.results import Hit
 
-        super().__init__(hits, Hit)
+        super().__init__(hits, Hit, cast("Sequence[str]", trace.get("incomplete", ())))
         self.query: str = query
         self.profile: str = profile
         self.snapshot: int = snapshot
@@ -170,7 +186,7 @@ class Hits(Results["Hit"]):
         return self._rate()
 
     def __repr__(self) -> str:
-        return f"Hits({len(self)} for {self.query!r}, profile={self.profile!r}, {self.took_ms:.1f} ms)"
+        return f"Hits({len(self)} for {self.query!r}, profile={self.profile!r}, {self.took_ms:.1f} ms{self._without()})"
 
     def snippet(self, hit: Chunk, width: int | None = None) -> Snippet:
         """Return the window of a hit's text that matches the question best.
@@ -243,7 +259,7 @@ class Hits(Results["Hit"]):
             "query": self.query, "profile": self.profile, "snapshot": self.snapshot, "as_of": self.as_of,
             "took_ms": round(self.took_ms, 3), "confidence": round(self.confidence, 4),
             "time": cast("JSONValue", self._trace.get("time")), "scope": [each.to_dict() for each in self.scope],
-            "hits": hits,
+            "incomplete": list(self.incomplete), "hits": hits,
         }  # fmt: skip
 
 
@@ -274,10 +290,10 @@ class Answers(Results["Answer"]):
     Answers(1 for 'who owns Keystone?', related facts only)
     """
 
-    def __init__(self, answers: AnswerSet) -> None:
+    def __init__(self, answers: AnswerSet, incomplete: Iterable[str] = ()) -> None:
         from lamina_engine.results import Answer
 
-        super().__init__(answers, Answer)
+        super().__init__(answers, Answer, incomplete)
         self._document = answers.to_dict
         self.question: Question = answers.question
         self.answered: bool = answers.answered
@@ -288,7 +304,7 @@ class Answers(Results["Answer"]):
 
     def __repr__(self) -> str:
         related = ", related facts only" if self and not self.answered else ""
-        return f"Answers({len(self)} for {self.question.text!r}{related})"
+        return f"Answers({len(self)} for {self.question.text!r}{related}{self._without()})"
 
     def to_dict(self) -> dict[str, JSONValue]:
         """Return the question, the answers and what was understood, as JSON values."""

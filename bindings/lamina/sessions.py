@@ -73,7 +73,9 @@ class Sessions:
         from lamina_engine.results import Session
 
         window = TimeRange(since, until, days, now, tz)
-        return Results(list_sessions(self._memory, window, limit, project=project, agent=agent), Session)
+        return Results(
+            list_sessions(self._memory, window, limit, project=project, agent=agent), Session, self._memory.incomplete
+        )
 
     def handoff(self, session: str | None = None, *, project: str | None = None) -> Results[Chunk]:
         """Return the handoff of a session, then its insights; empty where it left none.
@@ -108,7 +110,7 @@ class Sessions:
         from lamina_engine.recall.sessions import find_handoff
         from lamina_engine.results import Chunk
 
-        return Results(find_handoff(self._memory, session, project), Chunk)
+        return Results(find_handoff(self._memory, session, project), Chunk, self._memory.incomplete)
 
     def chain(
         self,

@@ -44,7 +44,7 @@ class Topics:
         """
         from lamina_engine.topics.catalog import Topic, topics
 
-        return Results(topics(self._memory), Topic)
+        return Results(topics(self._memory), Topic, self._memory.incomplete)
 
     def get(self, id: str) -> TopicMembers:
         """Return one topic with its members, surest first.

@@ -94,6 +94,7 @@ def open_vault(
     trust: bool = False,
     lock_timeout_s: float = 10.0,
     settings: Mapping[str, object] | None = None,
+    incomplete: bool = False,
 ) -> Vault:
     """Open a vault.
 
@@ -122,6 +123,10 @@ def open_vault(
     settings : mapping, optional
         Settings by name, such as ``{"DECAY_SEMANTIC_WEIGHT": 0.8}``. They take precedence over the environment, then
         ``.env`` in the working directory, then ``[settings]`` of ``vault.toml``; see `lamina_engine.settings`.
+    incomplete : bool
+        Of a vault in shards: answer without those that are missing, damaged, behind the others or out of reach, instead of
+        raising. What did not answer is named by ``vault.incomplete`` and by ``incomplete`` of hits and lists; nothing is
+        written meanwhile.
 
     Returns
     -------
@@ -129,7 +134,8 @@ def open_vault(
 
     Raises
     ------
-    VaultNotFound, VaultExists, VaultCorrupt, VaultTooNew, VaultTooOld, VaultUntrusted, VaultReadOnly, InvalidConfig, InvalidArgument
+    VaultNotFound, VaultExists, VaultCorrupt, VaultTooNew, VaultTooOld, VaultUntrusted, VaultReadOnly, VaultIncomplete
+    InvalidConfig, InvalidArgument
     StoreUnreachable, StoreDenied, StoreUnsafe, MissingExtra
         Of a vault on object storage: it does not answer, refuses the credentials, or would lose commits.
     ClusterUnreachable, ClusterBusy, CallTimedOut
@@ -145,7 +151,7 @@ def open_vault(
     """
     place = location.find_vault() if path is None else path
     if isinstance(place, str) and place.startswith(location.SERVED):
-        return _open_served(place, create, (embedder, clock, redactor, settings))
+        return _open_served(place, create, (embedder, clock, redactor, settings), incomplete=incomplete)
     with gc_paused():
         from lamina_engine.index import native
 
@@ -172,6 +178,7 @@ def open_vault(
             memory = ShardedMemory(
                 root, mode=mode, files=files, clock=clock, embedder=embedder, redactor=redactor,
                 check_trust=None if trust else _check_trusted, lock_timeout_s=lock_timeout_s, settings=settings,
+                incomplete=flag_of(incomplete, "incomplete"),
             )  # fmt: skip
     if any(name.startswith("FRESHNESS_") for name in memory.settings.given):
         from lamina_engine.freshness.tiers import read_settings as freshness_settings
@@ -180,7 +187,7 @@ def open_vault(
     return Vault(memory)
 
 
-def _open_served(address: str, create: bool, others: Sequence[object]) -> Vault:
+def _open_served(address: str, create: bool, others: Sequence[object], *, incomplete: bool) -> Vault:
     from lamina.serving.client import Connection, ServedVault
 
     if create or any(each is not None for each in others):
@@ -188,7 +195,7 @@ def _open_served(address: str, create: bool, others: Sequence[object]) -> Vault:
             f"{address} is served by a cluster: it cannot be made from here, and embedder, clock, redactor and settings "
             "are those of the cluster"
         )
-    return ServedVault(Connection(address))
+    return ServedVault(Connection(address, incomplete=incomplete))
 
 
 def vault_path(path: PathLike | None = None, *, create: bool = False) -> Path:
@@ -226,8 +233,8 @@ def vault_at(vault: Vault, moment: Instant) -> Vault:
 
 
 def count_rewrites(vault: Vault) -> int:
-    """Return the number of times that rows were forgotten: what was read before is stale."""
-    return vault._memory.view().snapshot.manifest.rewritten
+    """Return a number that grows when what was read before is stale: rows were forgotten."""
+    return vault._memory.view().snapshot.generation
 
 
 def write_settings(vault: Vault, text: str) -> None:
@@ -320,6 +327,16 @@ class Vault:
     def path(self) -> Path:
         """Folder of the vault."""
         return self._memory.root
+
+    @property
+    def incomplete(self) -> tuple[str, ...]:
+        """Shards without which the vault answers now, such as ``shards/01``; see `lamina.open`.
+
+        Raises
+        ------
+        VaultCorrupt
+        """
+        return self._memory.view().snapshot.missing
 
     @property
     def tz(self) -> str:
@@ -1022,7 +1039,7 @@ class Vault:
             facts = {each: found for each in ids if (found := fact_chunk(view, each)) is not None}
         rows = np.array(find_rows(view, [each for each in ids if each not in facts]), np.int64)
         chunks = iter(chunks_at(view, rows))
-        return Results([facts[each] if each in facts else next(chunks) for each in ids], Chunk)
+        return Results([facts[each] if each in facts else next(chunks) for each in ids], Chunk, self._memory.incomplete)
 
     def vectors(self, ids: Sequence[str]) -> NDArray[np.float32]:
         """Return the vectors of chunks, in the order of the ids.
@@ -1073,7 +1090,7 @@ class Vault:
         from lamina_engine.chunks.reading import history
         from lamina_engine.results import Event
 
-        return Results(history(self._memory.view(), id), Event)
+        return Results(history(self._memory.view(), id), Event, self._memory.incomplete)
 
     @renamed_arguments(filter="where", filters="where", k="limit", top_k="limit")
     def list(self, where: Where | None = None, limit: int | None = 100, *, offset: int = 0) -> Results[Chunk]:
@@ -1109,7 +1126,7 @@ class Vault:
         if isinstance(offset, bool) or not isinstance(offset, int) or offset < 0:
             raise InvalidArgument(f"offset={offset!r} must be a whole number from 0 up")
         found = list_chunks(self._memory, where, None if limit is None else limit + offset)
-        return Results(found[offset:], Chunk)
+        return Results(found[offset:], Chunk, self._memory.incomplete)
 
     def count(self, where: Where | None = None) -> int:
         """Return how many chunks a filter accepts; see `list`.
@@ -1142,7 +1159,7 @@ class Vault:
         from lamina_engine.results import Project
         from lamina_engine.stats import projects
 
-        return Results(projects(self._memory), Project)
+        return Results(projects(self._memory), Project, self._memory.incomplete)
 
     def to_arrow(self, where: Where | None = None) -> pa.Table:
         """Return the chunks that a filter accepts as an Arrow table, newest first.

@@ -80,6 +80,10 @@ class VaultCorrupt(LaminaError, OSError):
     """Bytes of the log or manifest that differ from those written."""
 
 
+class VaultIncomplete(LaminaError, OSError):
+    """A write, or a copy of everything, while shards are missing."""
+
+
 class VaultTooNew(LaminaError, OSError):
     """A vault written by a newer format than this Lamina knows."""
 

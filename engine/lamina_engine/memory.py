@@ -61,8 +61,6 @@ _CHECK_AT = 2
 class Memory:
     """An open vault. Safe to use from several threads."""
 
-    shards: Sequence[Memory] = ()
-    """The vaults that hold its rows, where it is sharded."""
     is_worker = False
     """True where a job writes to one shard, and has the whole vault show it."""
 
@@ -101,7 +99,7 @@ class Memory:
         self._view: View | None = None
         self._past: Clock | None = None
         self._past_view: View | None = None
-        self._generation = self.store.snapshot().manifest.rewritten
+        self._generation = self.store.snapshot().generation
         self._recalls = 0
         self._writes = 0
         self._soundness: threading.Thread | None = None
@@ -122,6 +120,16 @@ class Memory:
 
     def _make_tables(self, distrusted: Collection[str] = ()) -> Tables:
         return Tables(self.root / INDEX, distrusted)
+
+    @property
+    def shards(self) -> Sequence[Memory]:
+        """The vaults that hold its rows, where it is sharded."""
+        return ()
+
+    @property
+    def incomplete(self) -> tuple[str, ...]:
+        """Shards without which the newest version seen is read, by name."""
+        return self.store.last_seen.missing
 
     @property
     def redactor(self) -> Redactor:
@@ -255,7 +263,7 @@ class Memory:
         view = self._view
         if view is not None and view.snapshot is snapshot:
             return view
-        generation = snapshot.manifest.rewritten
+        generation = snapshot.generation
         with self._view_lock:
             if generation < self._generation:  # seen just before another thread began the next one
                 return View(snapshot, self._make_tables())

@@ -195,6 +195,9 @@ class Explanation(_Explanation, total=False):
     unknown: list[str]
     """Ids of candidates that the caller brought and the vault does not have."""
 
+    incomplete: list[str]
+    """Shards that did not answer."""
+
     time: WindowTrace
     scope: list[JSONValue]
     """What `NamedScope.to_dict` returns of each."""

@@ -68,6 +68,8 @@ class Stats(ContentStats):
     segments: int
     bytes: int
     snapshot: int
+    incomplete: list[str]
+    """Shards without which this was counted."""
     indexes: dict[str, IndexStats]
     rows: int
     judging: JudgingStats | None
@@ -100,6 +102,7 @@ def stats(memory: Memory) -> Stats:
         "bytes": size_of(memory.root)
         + sum(size_of(shard.root) for shard in memory.shards if not shard.root.is_relative_to(memory.root)),
         "snapshot": manifest.version,
+        "incomplete": list(view.snapshot.missing),
         "indexes": indexes,
         "rows": view.rows,
         "judging": _judging(memory),

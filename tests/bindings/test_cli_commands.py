@@ -128,7 +128,18 @@ def test_a_time_that_was_read_is_shown_above_the_hits(run: Run) -> None:
 
 def test_recall_prints_the_contracts_document(run: Run) -> None:
     got = run("recall", "PostgreSQL", "--json").document
-    assert list(got) == ["query", "profile", "snapshot", "as_of", "took_ms", "confidence", "time", "scope", "hits"]
+    assert list(got) == [
+        "query",
+        "profile",
+        "snapshot",
+        "as_of",
+        "took_ms",
+        "confidence",
+        "time",
+        "scope",
+        "incomplete",
+        "hits",
+    ]
     assert (got["query"], got["profile"], got["as_of"]) == ("PostgreSQL", "default@2", None)
     assert set(got["hits"][0]) == HIT_FIELDS | {"snippet"}
     snippet = got["hits"][0]["snippet"]

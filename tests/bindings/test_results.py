@@ -75,7 +75,18 @@ def test_a_hit_has_the_fields_that_callers_rely_on(hits: Hits) -> None:
 
 def test_the_json_form_is_that_of_the_command_line(hits: Hits) -> None:
     got = json.loads(json.dumps(hits.to_dict(), allow_nan=False))
-    assert list(got) == ["query", "profile", "snapshot", "as_of", "took_ms", "confidence", "time", "scope", "hits"]
+    assert list(got) == [
+        "query",
+        "profile",
+        "snapshot",
+        "as_of",
+        "took_ms",
+        "confidence",
+        "time",
+        "scope",
+        "incomplete",
+        "hits",
+    ]
     assert (got["query"], got["as_of"], got["snapshot"]) == ("which PostgreSQL database", None, hits.snapshot)
     assert [list(hit) for hit in got["hits"]] == [[*FIELDS, "snippet"]] * len(hits)
     assert [hit["id"] for hit in got["hits"]] == [hit.id for hit in hits]

@@ -103,6 +103,12 @@ def print_error(message: str, code: int) -> int:
     return code
 
 
+def warn_incomplete(missing: Sequence[str]) -> None:
+    """Print which shards did not answer, on stderr."""
+    names = printable(", ".join(missing))
+    print(f"lamina: warning: {names} did not answer; what follows is without what lies there", file=sys.stderr)
+
+
 def silence_stdout() -> None:
     """Redirect stdout to the null device."""
     # its reader has gone: the interpreter's last flush would fail
@@ -156,13 +162,17 @@ class Call:
     as_json: bool = False
     trust: bool = False
     debug: bool = False
+    incomplete: bool = False
 
     def open(self, *, mode: OpenMode = "w", embedder: str | None = None, redactor: Redactor | None = None) -> Vault:
         """Open the vault of this call."""
         vault = open_vault(
-            self.vault, mode=mode, embedder=embedder_choice(embedder), redactor=redactor, trust=self.trust
-        )
+            self.vault, mode=mode, embedder=embedder_choice(embedder), redactor=redactor, trust=self.trust,
+            incomplete=self.incomplete,
+        )  # fmt: skip
         show_zone(vault.tz)
+        if self.incomplete and (missing := vault.incomplete):
+            warn_incomplete(missing)
         return vault
 
     def answer(self, document: object, lines: Callable[[], Iterable[str]]) -> None:
@@ -181,6 +191,7 @@ class Call:
             self.as_json or outer.as_json,
             self.trust or outer.trust,
             self.debug or outer.debug,
+            self.incomplete or outer.incomplete,
         )
 
 
@@ -194,6 +205,7 @@ def call_options() -> list[click.Parameter]:
         ),
         click.Option(["--json", "as_json"], is_flag=True, help="Print one JSON document."),
         click.Option(["--trust"], is_flag=True, help="Write to a vault that is not trusted."),
+        click.Option(["--incomplete"], is_flag=True, help="Answer without shards that are missing, and name them."),
         click.Option(["--debug"], is_flag=True, help="Show the traceback of an error."),
     ]
 
@@ -212,9 +224,9 @@ def command(name: str, *examples: str) -> Callable[[Callable[..., None]], click.
 
     def decorate(function: Callable[..., None]) -> click.Command:
         @functools.wraps(function)
-        def run(vault: str | None, as_json: bool, trust: bool, debug: bool, **given: Any) -> None:
+        def run(vault: str | None, as_json: bool, trust: bool, debug: bool, incomplete: bool, **given: Any) -> None:
             context = click.get_current_context()
-            call = Call(vault, as_json, trust, debug).after(context.obj)
+            call = Call(vault, as_json, trust, debug, incomplete).after(context.obj)
             context.exit(exit_code(lambda: function(call, **given), debug=call.debug))
 
         made = click.command(name, epilog=epilog, context_settings=SETTINGS)(run)

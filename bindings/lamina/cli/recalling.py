@@ -144,7 +144,8 @@ def _lines(hits: Hits, *, explain: bool) -> Iterator[str]:
     far = bool(hits) and hits.confidence < ENOUGH
     as_of = f"as of {short_date(hits.as_of)}" if hits.as_of else None
     sure = f"confidence {hits.confidence:.2f}" if len(hits) else None
-    yield dim(headline(count, hits.profile, sure, as_of, f"{hits.took_ms:.1f} ms"))
+    without = f"without {printable(', '.join(hits.incomplete))}" if hits.incomplete else None
+    yield dim(headline(count, hits.profile, sure, as_of, f"{hits.took_ms:.1f} ms", without))
     if hits.read_as is not None:
         time = hits.explain()["time"]
         yield dim(

@@ -64,7 +64,7 @@ MANY: Final = {
     "facts.predicates": "lamina_engine.facts.predicates:Predicate",
 }
 """Calls that return a list of records, and their type."""
-PLAIN: Final = frozenset({"count", "stats", "content", "version", "tz", "links.graph", "facts.graph"})
+PLAIN: Final = frozenset({"count", "stats", "content", "version", "tz", "incomplete", "links.graph", "facts.graph"})
 """Calls that return values of JSON."""
 _OWN: Final = frozenset({"recall", "facts.ask", "vectors", "to_arrow", "topics.places"})
 CALLS: Final = frozenset({*ONE, *MANY, *PLAIN, *_OWN})
@@ -80,6 +80,8 @@ class Question(msgspec.Struct, frozen=True):
     arguments: list[Any]
     options: dict[str, Any]
     timeout_s: float | None = None
+    incomplete: bool = False
+    """Whether to answer without shards that are missing."""
 
 
 class Failure(msgspec.Struct, frozen=True):
@@ -89,7 +91,9 @@ class Failure(msgspec.Struct, frozen=True):
     message: str
 
 
-def encode_question(call: str, arguments: Iterable[object], options: Mapping[str, object], timeout_s: float) -> bytes:
+def encode_question(
+    call: str, arguments: Iterable[object], options: Mapping[str, object], timeout_s: float, *, incomplete: bool = False
+) -> bytes:
     """Return the bytes of a call.
 
     Raises
@@ -101,7 +105,7 @@ def encode_question(call: str, arguments: Iterable[object], options: Mapping[str
         raise VaultReadOnly(
             f"{call}() is not served: it writes, or works with files of this machine; open the vault itself for it"
         )
-    return msgspec.msgpack.encode(Question(call, [*arguments], dict(options), timeout_s), enc_hook=_plain)
+    return msgspec.msgpack.encode(Question(call, [*arguments], dict(options), timeout_s, incomplete), enc_hook=_plain)
 
 
 def decode_question(body: bytes) -> Question:
@@ -131,8 +135,8 @@ def answer(vault: Vault, question: Question) -> bytes:
     return msgspec.msgpack.encode(_sent(question.call, result), enc_hook=_plain)
 
 
-def decode_answer(call: str, body: bytes) -> object:
-    """Return the result of a call from its bytes.
+def decode_answer(call: str, body: bytes, incomplete: Iterable[str] = ()) -> object:
+    """Return the result of a call from its bytes, and the shards that did not answer.
 
     Raises
     ------
@@ -146,7 +150,9 @@ def decode_answer(call: str, body: bytes) -> object:
             return _decode(body, _type(ONE[call]))
         if call in MANY:
             kind = _type(MANY[call])
-            return Results(_decode(body, list[kind]), kind)  # type: ignore[valid-type]
+            return Results(_decode(body, list[kind]), kind, incomplete)  # type: ignore[valid-type]
+        if call == "facts.ask":
+            return _read_answers(body, incomplete)
         return _READERS[call](body)
     except msgspec.MsgspecError as error:
         raise SchemaMismatch(
@@ -259,14 +265,14 @@ def _read_hits(body: bytes) -> Hits:
     )  # fmt: skip
 
 
-def _read_answers(body: bytes) -> Answers:
+def _read_answers(body: bytes, incomplete: Iterable[str]) -> Answers:
     from lamina_engine.facts.parsing import Question as Parsed
     from lamina_engine.facts.questions import AnswerSet
     from lamina_engine.results import Answer
 
     sent = _decode(body, _Answered)
     question = msgspec.convert(sent.question, Parsed, dec_hook=_made)
-    return Answers(AnswerSet(question, msgspec.convert(sent.found, list[Answer]), answered=sent.answered))
+    return Answers(AnswerSet(question, msgspec.convert(sent.found, list[Answer]), answered=sent.answered), incomplete)
 
 
 def _read_vectors(body: bytes) -> object:
@@ -284,7 +290,6 @@ def _read_table(body: bytes) -> object:
 
 _READERS: Final[dict[str, Callable[[bytes], object]]] = {
     "recall": _read_hits,
-    "facts.ask": _read_answers,
     "vectors": _read_vectors,
     "to_arrow": _read_table,
     "topics.places": _read_table,

@@ -35,6 +35,8 @@ T = TypeVar("T")
 TOKEN_VARIABLE: Final = "LAMINA_SERVE_TOKEN"
 SIGN: Final = "x-lamina"
 """Header of every answer by a replica; without it something else has answered."""
+INCOMPLETE: Final = "x-lamina-incomplete"
+"""Header that names the shards that did not answer, for who wished to go on without them."""
 MODEL: Final = "serve_multiplexed_model_id"
 """Ray Serve's header: it takes the request to a replica that has this vault open."""
 TIMEOUT_S: Final = 30.0
@@ -50,7 +52,7 @@ class Connection:
     name: str
     timeout_s: float
 
-    def __init__(self, address: str, timeout_s: float | None = None) -> None:
+    def __init__(self, address: str, timeout_s: float | None = None, *, incomplete: bool = False) -> None:
         import httpx
 
         parts = urlsplit(address)
@@ -60,7 +62,7 @@ class Connection:
                 f"{parts.scheme}://{parts.hostname or ''}{parts.path} must be the address of a served vault, such as "
                 f"http://10.0.0.5:8000/team; the token comes from ${TOKEN_VARIABLE}"
             )
-        self.address, self.name = address, name
+        self.address, self.name, self._incomplete = address, name, incomplete
         self.timeout_s = TIMEOUT_S if timeout_s is None else timeout_s
         token = os.environ.get(TOKEN_VARIABLE, "").strip()
         if not token or not token.isascii():
@@ -75,10 +77,10 @@ class Connection:
         """Return what a call returns; raises what it raises."""
         deadline = time.monotonic() + self.timeout_s
         while True:
-            body = calls.encode_question(call, arguments, options, max(deadline - time.monotonic(), 0.1))
-            found = self._send(body)
+            left_s = max(deadline - time.monotonic(), 0.1)
+            found = self._send(calls.encode_question(call, arguments, options, left_s, incomplete=self._incomplete))
             if found is not None:
-                return calls.decode_answer(call, found)
+                return calls.decode_answer(call, *found)
             if time.monotonic() + _AGAIN_S > deadline:
                 raise ClusterUnreachable(
                     f"the replicas of {self.address} died or cannot be reached for {self.timeout_s:g} s; "
@@ -90,8 +92,11 @@ class Connection:
         """Close the connections."""
         self._client.close()
 
-    def _send(self, body: bytes) -> bytes | None:
-        """Return the body of an answer; None where the replica is gone, and another may answer."""
+    def _send(self, body: bytes) -> tuple[bytes, list[str]] | None:
+        """Return the body of an answer, and the shards that it is without.
+
+        None where the replica is gone, and another may answer.
+        """
         import httpx
 
         try:
@@ -106,7 +111,7 @@ class Connection:
             return None
         if SIGN in response.headers:
             if response.status_code == 200:
-                return response.content
+                return response.content, [name for name in response.headers.get(INCOMPLETE, "").split(",") if name]
             raise calls.decode_error(response.content)
         if response.status_code == 503:
             raise ClusterBusy(
@@ -192,6 +197,11 @@ class ServedVault(Vault):
     def path(self) -> Path:
         """Refused: the folder is on the cluster."""
         return self._memory.root
+
+    @property
+    def incomplete(self) -> tuple[str, ...]:
+        """Shards without which a replica answers now; see `lamina.open`."""
+        return tuple(self._connection.ask("incomplete"))
 
     @property
     def tz(self) -> str:

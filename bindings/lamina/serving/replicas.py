@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 import lamina
 from lamina.serving import calls
-from lamina.serving.client import SIGN, TOKEN_VARIABLE
+from lamina.serving.client import INCOMPLETE, SIGN, TOKEN_VARIABLE
 from lamina_engine.errors import CallTimedOut, ClusterUnreachable, InvalidArgument, MissingExtra, VaultNotFound
 from lamina_engine.executor import join_cluster
 
@@ -33,6 +33,8 @@ AT_ONCE: Final = 4
 WAITING: Final = 64
 OPEN_VAULTS: Final = 8
 """Vaults that a replica keeps open; of more, the one asked longest ago is closed."""
+_INCOMPLETE: Final = "?incomplete"
+"""Ends the name of a vault that is opened to answer without shards that are missing: whoever did not wish that has another."""
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
@@ -49,8 +51,10 @@ class Replica:
         self._threads = ThreadPoolExecutor(AT_ONCE, "lamina-call")
 
         async def open_vault(name: str) -> lamina.Vault:
-            place = self._vaults[name]
-            return await asyncio.get_running_loop().run_in_executor(self._threads, lambda: lamina.open(place, mode="r"))
+            place, incomplete = self._vaults[name.removesuffix(_INCOMPLETE)], name.endswith(_INCOMPLETE)
+            return await asyncio.get_running_loop().run_in_executor(
+                self._threads, lambda: lamina.open(place, mode="r", incomplete=incomplete)
+            )
 
         self._opened: Any = serve.multiplexed(max_num_models_per_replica=OPEN_VAULTS)(open_vault)
 
@@ -69,26 +73,36 @@ class Replica:
                 known = ", ".join(sorted(self._vaults))
                 raise VaultNotFound(f"no vault {name!r} is served here; there are {known}")
             question = calls.decode_question(await request.body())
-            return _respond(200, await self._answer(name, question))
+            body, missing = await self._answer(name, question)
+            return _respond(200, body, missing)
         except Exception as error:  # a bug is an answer, too
             return _respond(400, calls.encode_error(error))
 
-    async def _answer(self, name: str, question: calls.Question) -> bytes:
+    async def _answer(self, name: str, question: calls.Question) -> tuple[bytes, str]:
         limit_s = min(self._timeout_s, question.timeout_s or self._timeout_s)
         try:
             async with asyncio.timeout(limit_s):
-                vault = await self._opened(name)
-                return await asyncio.get_running_loop().run_in_executor(self._threads, calls.answer, vault, question)
+                vault = await self._opened(f"{name}{_INCOMPLETE}" if question.incomplete else name)
+                return await asyncio.get_running_loop().run_in_executor(self._threads, _answer, vault, question)
         except TimeoutError as error:
             raise CallTimedOut(
                 f"{question.call} took more than {limit_s:g} s; try again, ask for less, or serve with a longer --timeout"
             ) from error
 
 
-def _respond(status: int, body: bytes) -> Response:
+def _answer(vault: lamina.Vault, question: calls.Question) -> tuple[bytes, str]:
+    """Return an answer, and the shards that it is without."""
+    before = vault.incomplete if question.incomplete else ()
+    body = calls.answer(vault, question)
+    after = vault.incomplete if question.incomplete else ()
+    return body, ",".join(sorted({*before, *after}))
+
+
+def _respond(status: int, body: bytes, missing: str = "") -> Response:
     from starlette.responses import Response
 
-    return Response(body, status, {SIGN: lamina.__version__}, "application/x-msgpack")
+    headers = {SIGN: lamina.__version__, **({INCOMPLETE: missing} if missing else {})}
+    return Response(body, status, headers, "application/x-msgpack")
 
 
 def name_vaults(places: Sequence[str]) -> dict[str, str]:

@@ -79,6 +79,7 @@ def backup(memory: Memory, path: Path) -> BackupReport:
     Every file is flushed to disk, and CURRENT is written last, so an interrupted copy never opens as a vault. O(bytes).
     """
     snapshot = memory.store.snapshot()
+    memory.store.require_whole(snapshot)
     _check_target(memory.root, path)
     existed = path.is_dir()
     files = memory.store.files

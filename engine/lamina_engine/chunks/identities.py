@@ -55,6 +55,8 @@ def find_rows(view: View, identities: Iterable[Any], *, missing_ok: bool = False
         if rows[i] < 0 and not missing_ok:
             near = places.near(identity) if places else []
             instead = f"; the nearest files are {', '.join(near)}" if near else ""
+            if view.snapshot.missing:
+                instead = f" in what is there, and it may lie in {', '.join(view.snapshot.missing)}, which is missing{instead}"
             raise ChunkNotFound(
                 f"no chunk has the id {identity!r}{instead}; ids are listed by `lamina list`, short ones need 4 hex digits or more"
             )

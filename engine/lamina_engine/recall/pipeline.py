@@ -484,6 +484,8 @@ def _trace(view: View, request: Request, ranked: Ranking) -> dict[str, Any]:
         trace["scope"] = tuple(scope.named for scope in request.scopes)
     if request.candidates is not None:
         trace["unknown"] = list(ranked.unknown)
+    if view.snapshot.missing:
+        trace["incomplete"] = list(view.snapshot.missing)
     if any(ranked.facts):
         counts["facts"] = len(ranked.facts.chunks) + len(ranked.facts.alone)
     if request.window is not None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class UnionIndexer(Indexer):
     """Brings the indexes of all shards up to date."""
 
-    def __init__(self, store: Store, tables: UnionTables, shards: Sequence[Memory]) -> None:
+    def __init__(self, store: Store, tables: UnionTables, shards: Callable[[], Sequence[Memory]]) -> None:
         super().__init__(store, tables)
         self._shards, self._codes = shards, tables
 
@@ -31,7 +31,7 @@ class UnionIndexer(Indexer):
 
     def catch_up(self, view: Callable[[], View], hint: BulkHint = NO_MORE) -> None:
         """Sync the indexes of every shard that has new rows, and save the codes of all."""
-        for shard in self._shards:
+        for shard in self._shards():
             with shard.store.exclusive(shard.lock_timeout_s):
                 shard.indexer.catch_up(shard.view, hint)
         snapshot = view().snapshot

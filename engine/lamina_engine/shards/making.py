@@ -64,6 +64,7 @@ def shard_vault(
     """
     count, by = check_count(shards), check_by(by)
     snapshot = memory.store.snapshot()
+    memory.store.require_whole(snapshot)
     moment = utc_datetime(snapshot.manifest.last_us + 1)
     assert moment is not None
     clock = FixedClock(moment)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from lamina_engine.errors import VaultCorrupt, VaultLocked, VaultNotFound
 from lamina_engine.memory import Memory
 from lamina_engine.shards.indexer import UnionIndexer
 from lamina_engine.shards.layout import shard_name, shard_place
+from lamina_engine.shards.presence import OpenShards
 from lamina_engine.shards.store import UnionStore
 from lamina_engine.shards.tables import UnionTables
 from lamina_engine.store.files import Files
@@ -38,10 +39,9 @@ class ShardedMemory(Memory):
         check_trust: Callable[[Path], None] | None = None,
         lock_timeout_s: float = LOCK_TIMEOUT_S,
         settings: Mapping[str, Any] | None = None,
+        incomplete: bool = False,
     ) -> None:
-        self._opened: list[Memory] = []
-        self.shards = self._opened
-        self._given_settings = settings
+        self._given_settings, self._incomplete = settings, incomplete
         super().__init__(
             root, mode=mode, clock=clock, embedder=embedder, redactor=redactor, files=files, check_trust=check_trust,
             lock_timeout_s=lock_timeout_s, settings=settings,
@@ -52,14 +52,18 @@ class ShardedMemory(Memory):
     ) -> Store:
         store = UnionStore(self.root, mode=mode, clock=clock, files=files, check_trust=check_trust)
         count = len(store.root_manifest.shards)
-        try:
-            for number in range(count):
-                self._opened.append(self._open_shard(number, count, mode, clock, files))
-        except BaseException:
-            self._close_shards()
-            raise
-        store.shards, store.view_of = self.shards, self.view_of
+        store.shards = OpenShards(
+            self.root, count, lambda number: self._open_shard(number, count, mode, clock, files),
+            incomplete=self._incomplete,
+        )  # fmt: skip
+        store.view_of = self.view_of
         return store
+
+    @property
+    def shards(self) -> Sequence[Memory]:
+        """The shards that are open."""
+        assert isinstance(self.store, UnionStore)
+        return tuple(self.store.shards)
 
     def _open_shard(self, number: int, count: int, mode: str, clock: Clock | None, files: Files | None) -> Memory:
         place, own = shard_place(self.root, files, number)
@@ -77,7 +81,7 @@ class ShardedMemory(Memory):
         """Save the codes in a cache folder: none are published, so none were fetched."""
         tables, snapshot = self.tables, self.store.snapshot()
         assert isinstance(tables, UnionTables)
-        if tables.lacks_codes(snapshot):
+        if not snapshot.missing and tables.lacks_codes(snapshot):
             plain = Store(self.root, clock=self.store.clock)
             with contextlib.suppress(VaultLocked), plain.exclusive(0.0):  # else a writer of this machine sees to it
                 tables.save_codes(snapshot)
@@ -88,7 +92,7 @@ class ShardedMemory(Memory):
         with self._lock:
             if not isinstance(self._indexer, UnionIndexer):
                 assert isinstance(self.tables, UnionTables)
-                self._indexer = UnionIndexer(self.store, self.tables, self.shards)
+                self._indexer = UnionIndexer(self.store, self.tables, lambda: self.shards)
             return self._indexer
 
     def accept(self) -> None:
@@ -101,11 +105,8 @@ class ShardedMemory(Memory):
             assert isinstance(self.store, UnionStore)
             self.store.accept(self.lock_timeout_s)
 
-    def _close_shards(self) -> None:
-        for shard in self.shards:
-            shard.close()
-
     def close(self) -> None:
         """Close the root and all shards."""
         super().close()
-        self._close_shards()
+        assert isinstance(self.store, UnionStore)
+        self.store.shards.close()

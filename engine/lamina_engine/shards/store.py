@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,9 +11,10 @@ import numpy as np
 
 from lamina_engine import after_fork
 from lamina_engine.clock import Clock
-from lamina_engine.errors import LaminaError, VaultCorrupt
+from lamina_engine.errors import LaminaError, VaultCorrupt, VaultIncomplete
 from lamina_engine.shards.layout import shard_name, shard_ref
-from lamina_engine.shards.union import UnionSnapshot, has_forgotten, is_ahead
+from lamina_engine.shards.presence import OpenShards
+from lamina_engine.shards.union import Absent, UnionSnapshot, has_forgotten, is_ahead
 from lamina_engine.store.files import Files
 from lamina_engine.store.lock import LOCK_TIMEOUT_S
 from lamina_engine.store.manifest import Manifest
@@ -39,8 +40,8 @@ class UnionStore(Store):
         check_trust: Callable[[Path], None] | None,
     ) -> None:
         super().__init__(root, mode=mode, clock=clock, files=files, check_trust=check_trust)
-        self.shards: Sequence[Memory] = ()
-        """Open shards, by number."""
+        self.shards: OpenShards
+        """Shards by number: the memory's."""
         self.view_of: Callable[[Snapshot], View]
         """Gives the view of a version: the memory's."""
         self._union: UnionSnapshot | None = None
@@ -59,14 +60,38 @@ class UnionStore(Store):
     def snapshot(self) -> UnionSnapshot:
         """Return the newest committed version; the same object until the next commit."""
         root = self._read()  # before the shards: what they have beyond it is not seen
-        views = [shard.view() for shard in self.shards]
+        views = self.shards.views(root, self._level)
         known = self._union
         if known is not None and known.is_of(root, views):
             return known
         with self._union_lock:
-            views = [self._level(root, number, view) for number, view in enumerate(views)]
+            views = [
+                view if isinstance(view.snapshot, Absent) else self._level(root, number, self.shards[number], view)
+                for number, view in enumerate(views)
+            ]
             self._union = UnionSnapshot(root, views, self._union)
             return self._union
+
+    @contextlib.contextmanager
+    def exclusive(self, timeout_s: float = LOCK_TIMEOUT_S) -> Iterator[None]:
+        """Hold the writer lock; refused while shards are missing."""
+        with super().exclusive(timeout_s):
+            if self.shards.incomplete:
+                self.require_whole(self.snapshot())
+            yield
+
+    def require_whole(self, snapshot: Snapshot) -> None:
+        """Raise `VaultIncomplete` for a version without some of its shards."""
+        if snapshot.missing:
+            raise VaultIncomplete(
+                f"{self.root} is open without {', '.join(snapshot.missing)}, and nothing is written or copied as a whole without "
+                f"them: {self.shards.why()}"
+            )
+
+    @property
+    def is_trusted(self) -> bool:
+        """True where journals may be written: they name rows of the whole vault."""
+        return not self.last_seen.missing and super().is_trusted
 
     @contextlib.contextmanager
     def transaction(self, timeout_s: float = LOCK_TIMEOUT_S) -> Iterator[Transaction]:
@@ -75,7 +100,9 @@ class UnionStore(Store):
 
         with self.exclusive(timeout_s):
             self.repair(timeout_s)
-            transaction = UnionTransaction(self, self.snapshot(), timeout_s)
+            snapshot = self.snapshot()
+            self.require_whole(snapshot)  # one may have gone since the lock was taken
+            transaction = UnionTransaction(self, snapshot, timeout_s)
             yield transaction
             try:
                 transaction.commit()
@@ -147,9 +174,9 @@ class UnionStore(Store):
         """Key of what is kept together in one shard: source or project."""
         return self._read().manifest.sharded_by
 
-    def _level(self, root: Snapshot, number: int, view: View) -> View:
+    def _level(self, root: Snapshot, number: int, shard: Memory, view: View) -> View:
         """Return a shard's version that is not behind what the root names."""
-        ref, shard = root.manifest.shards[number], self.shards[number]
+        ref = root.manifest.shards[number]
         if view.snapshot.manifest.commits < ref.commits:  # a cache folder may not have looked again
             shard.store.files.fetch(shard.root)
             view = shard.view()

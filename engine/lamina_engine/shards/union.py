@@ -22,9 +22,11 @@ from numpy.typing import NDArray
 from lamina_engine import after_fork, schema
 from lamina_engine.columns import Reader
 from lamina_engine.errors import VaultCorrupt
+from lamina_engine.index.keys import hash_ids
 from lamina_engine.index.view import View
 from lamina_engine.shards.answers import Shard
-from lamina_engine.shards.merging import Homes
+from lamina_engine.shards.layout import shard_name
+from lamina_engine.shards.merging import Homes, MergedKeys
 from lamina_engine.store.manifest import SegmentRef, ShardRef
 from lamina_engine.store.segments import Segment
 from lamina_engine.store.snapshot import Rows, Snapshot
@@ -177,6 +179,27 @@ class MergedSegment(Segment):
             self._of[number].require_intact(self.log, self._rows[places])
 
 
+class MemberSegment(MergedSegment):
+    """Members of topics while shards are missing, with rows by their ids; -1 for missing ones."""
+
+    __slots__ = ("_union",)
+
+    def __init__(self, union: UnionSnapshot, order: Order) -> None:
+        super().__init__(union.of, "members", 0, order, None)
+        self._union = union
+
+    def numbers(self, name: str, missing: int = 0) -> NDArray[np.generic]:
+        """Return one primitive column; rows are the newest of their chunks at that moment."""
+        if name != "row":
+            return super().numbers(name, missing)
+        found = self._numbers.get((name, missing))
+        if found is None:
+            found = self._numbers[name, missing] = self._union.rows_before(
+                self.texts("chunk"), super().numbers("recorded_at").astype(np.int64)
+            )
+        return found
+
+
 def translate(rows: Rows, to: Rows) -> Rows:
     """Return rows of a shard as rows of the whole; -1 stays."""
     return np.where(rows >= 0, to[np.maximum(rows, 0)] if len(to) else -1, -1)
@@ -193,6 +216,26 @@ def has_forgotten(snapshot: Snapshot, ref: ShardRef) -> bool:
     return "forget" in snapshot.values("events", "kind", rows)
 
 
+def require_vectors(root: Snapshot, number: int, shard: Snapshot, rows: int) -> None:
+    """Raise `VaultCorrupt` unless a shard's chunks have vectors of the root's model."""
+    space, log = root.space, root.vector_log
+    if space is None:
+        return
+    if shard.space != space:
+        raise VaultCorrupt(
+            f"shard {number:02d} has vectors of {shard.space.identity if shard.space else 'no model'!r} where the root has "
+            f"{space.identity!r}: it is behind the others; reindex that shard with the same model"
+        )
+    if shard.rows(log) < rows:
+        raise VaultCorrupt(f"shard {number:02d} has {rows} chunks and {shard.rows(log)} vectors; reindex it")
+
+
+class Absent(Snapshot):
+    """Version without a row, for a shard that is missing."""
+
+    __slots__ = ()
+
+
 class UnionSnapshot(Snapshot):
     """One version of a sharded vault: one of its root, and of each shard.
 
@@ -200,19 +243,22 @@ class UnionSnapshot(Snapshot):
     ----------
     root : Snapshot
     views : sequence of View
-        Of the shards, by number. Rows beyond those that the root names are not seen.
+        Of the shards, by number. Rows beyond those that the root names are not seen. One of an `Absent` snapshot stands for a
+        shard that is missing: rows are then numbered over the others.
     former : UnionSnapshot, optional
         An earlier version: the order of its rows is continued.
     """
 
-    __slots__ = ("_limits", "chunk_counts", "homes", "of", "orders", "root", "shards")
+    __slots__ = ("_generation", "_limits", "_missing", "chunk_counts", "homes", "of", "orders", "root", "shards")
 
     def __init__(self, root: Snapshot, views: Sequence[View], former: UnionSnapshot | None = None) -> None:
         self.root = root
         self.of = (root, *(view.snapshot for view in views))
         rewritten = sum(each.manifest.rewritten for each in self.of)
-        usable = former is not None and former.manifest.rewritten == rewritten and len(former.of) == len(self.of)
+        self._missing = tuple(shard_name(n) for n, view in enumerate(views) if isinstance(view.snapshot, Absent))
+        usable = former is not None and former.manifest.rewritten == rewritten and former.missing == self._missing
         before = former if usable else None
+        self._generation = rewritten if former is None else former.generation + (not usable)
         logs = dict.fromkeys(log for each in self.of for log in each.manifest.logs if not log.startswith("vectors."))
         refs = zip(self.of[1:], root.manifest.shards, strict=True)
         self._limits = [None, *(None if has_forgotten(each, ref) else ref.rows for each, ref in refs)]
@@ -225,7 +271,8 @@ class UnionSnapshot(Snapshot):
         self.homes = Homes(self.shards, chunks.homes - 1, chunks.rows)
         self.chunk_counts = chunks.seen[1:]
         if root.space is not None:
-            self._require_vectors(chunks)
+            for number, (each, rows) in enumerate(zip(self.of[1:], chunks.seen[1:], strict=True)):
+                require_vectors(root, number, each, rows)
             self.orders[root.vector_log] = chunks
         parts = {log: self._segments_of(log, order, before) for log, order in self.orders.items() if order.rows.size}
         manifest = msgspec.structs.replace(
@@ -247,19 +294,20 @@ class UnionSnapshot(Snapshot):
         ]
         return known.extend(stamps)
 
-    def _require_vectors(self, chunks: Order) -> None:
-        space, log = self.root.space, self.root.vector_log
-        for number, (each, rows) in enumerate(zip(self.of[1:], chunks.seen[1:], strict=True)):
-            if each.space != space:
-                raise VaultCorrupt(
-                    f"shard {number:02d} has vectors of {each.space.identity if each.space else 'no model'!r} where the root has "
-                    f"{space.identity if space else None!r}: it is behind the others; reindex that shard with the same model"
-                )
-            if each.rows(log) < rows:
-                raise VaultCorrupt(f"shard {number:02d} has {rows} chunks and {each.rows(log)} vectors; reindex it")
+    @property
+    def generation(self) -> int:
+        """Grows where rows were forgotten, and where a shard is gone or back."""
+        return self._generation
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Shards that are missing, by name."""
+        return self._missing
 
     def _segments_of(self, log: str, order: Order, former: UnionSnapshot | None) -> tuple[Segment, ...]:
         holders = [number for number, seen in enumerate(order.seen) if seen]
+        if self._missing and log == "members":
+            return (MemberSegment(self, order),)
         if holders == [0]:
             return self.root.segments(log)
         known = former.segments(log) if former is not None and log in former.orders else ()
@@ -320,6 +368,22 @@ class UnionSnapshot(Snapshot):
         found: list[tuple[Snapshot, Rows]] = [(self.root, _NO_ROWS)]
         found += [(shard.snapshot, own) for shard, _, own in self.homes.split(rows)]
         return found
+
+    def rows_before(self, names: Sequence[str], stamps: NDArray[np.int64]) -> Rows:
+        """Return the newest row of each id before a moment of its own; -1 where there is none."""
+        keys = MergedKeys(self.shards, self.rows("chunks"), of_versions=False)
+        hashes = hash_ids(names)
+        found = keys.lookup(hashes)
+        for at in np.flatnonzero(found >= 0).tolist():
+            if not self._is_before(int(found[at]), names[at], int(stamps[at])):
+                older = keys.all_rows(int(hashes[at]))[::-1].tolist()
+                found[at] = next((row for row in older if self._is_before(row, names[at], int(stamps[at]))), -1)
+        return found
+
+    def _is_before(self, row: int, name: str, stamp: int) -> bool:
+        at = np.array([row], np.int64)
+        own = self.values("chunks", "id", at)[0] == name
+        return own and int(self.numbers("chunks", "recorded_at", at)[0]) < stamp
 
     def is_of(self, root: Snapshot, views: Sequence[View]) -> bool:
         """Tell whether this is the version of the same root and shards."""

@@ -49,6 +49,16 @@ class Snapshot:
         return self.manifest.version
 
     @property
+    def generation(self) -> int:
+        """Grows where nothing derived from earlier versions is to be used: rows were forgotten."""
+        return self.manifest.rewritten
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Shards without which it is read, by name: none, unless a reader wished so."""
+        return ()
+
+    @property
     def space(self) -> Space | None:
         """The embedding space that recall uses; None in a vault without vectors."""
         return self.manifest.spaces.get(self.manifest.space)

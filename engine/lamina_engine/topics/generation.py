@@ -119,8 +119,25 @@ def latest(snapshot: Snapshot, stop: int | None = None) -> Detail | None:
         codes = columns.numbers(kind.indices)[: None if stop is None else max(stop - segment.start, 0)]
         hits = np.flatnonzero(codes == names.index(KIND))
         if hits.size:
-            return _detail(segment.values("detail", hits[-1:])[0])
+            found = _detail(segment.values("detail", hits[-1:])[0])
+            return (
+                _renumbered(found, snapshot, int(segment.numbers("recorded_at")[hits[-1]]))
+                if snapshot.missing
+                else found
+            )
     return None
+
+
+def _renumbered(detail: Detail, snapshot: Snapshot, moment_us: int) -> Detail:
+    """Return the detail with watermarks by its moment: without shards, rows have other numbers."""
+    rows, events = (snapshot.watermark(log, moment_us) for log in ("chunks", "events"))
+    return msgspec.structs.replace(
+        detail,
+        rows=rows,
+        events=events,
+        full_rows=min(rows, detail.full_rows),
+        full_events=min(events, detail.full_events),
+    )
 
 
 def _detail(text: str | None) -> Detail:
@@ -171,12 +188,14 @@ def read_members(snapshot: Snapshot, generation: int) -> Members:
     rows, probabilities = [np.empty(0, np.int64)], [np.empty(0, np.float32)]
     for segment in snapshot.segments("members"):  # by column: a tenth of the time that whole rows take
         offsets = np.flatnonzero(segment.numbers("generation") == generation)
+        own = segment.numbers("row")[offsets].astype(np.int64)
+        if snapshot.missing:  # members of shards that are missing have no row
+            offsets, own = offsets[own >= 0], own[own >= 0]
+        if own.size and not 0 <= own.min() <= own.max() < snapshot.rows("chunks"):
+            raise VaultCorrupt(f"{segment.path} names rows that there are not; `lamina verify` names what can be saved")
         topics += _texts(segment, "topic", offsets)
         chunks += _texts(segment, "chunk", offsets)
         origins += _texts(segment, "origin", offsets)
-        own = segment.numbers("row")[offsets].astype(np.int64)
-        if own.size and not 0 <= own.min() <= own.max() < snapshot.rows("chunks"):
-            raise VaultCorrupt(f"{segment.path} names rows that there are not; `lamina verify` names what can be saved")
         rows.append(own)
         probabilities.append(segment.numbers("probability")[offsets].astype(np.float32))
     return Members(topics, chunks, np.concatenate(rows), np.concatenate(probabilities), origins)

@@ -77,7 +77,8 @@ def chunk_places(
         return _NOTHING
     rows = usable_rows(newest)
     seen = rows if seen is None else seen
-    name = hashlib.sha256(newest.snapshot.vector_log.encode()).hexdigest()[:16]
+    of = " ".join((newest.snapshot.vector_log, *newest.snapshot.missing))  # without shards rows have other numbers
+    name = hashlib.sha256(of.encode()).hexdigest()[:16]
     path = newest.tables.folder / f"map-{name}.places"
     with _LAYING_OUT:
         saved, base = _read(path, newest.vector_rows)

@@ -29,10 +29,11 @@ class Loop(Connection):
 
     def __init__(self, vault: lamina.Vault) -> None:
         self.address, self.name, self.timeout_s, self.vault = "http://loop/vault", "vault", 30.0, vault
+        self._incomplete = False
 
-    def _send(self, body: bytes) -> bytes | None:
+    def _send(self, body: bytes) -> tuple[bytes, list[str]] | None:
         try:
-            return calls.answer(self.vault, calls.decode_question(body))
+            return calls.answer(self.vault, calls.decode_question(body)), []
         except Exception as error:
             raise calls.decode_error(calls.encode_error(error)) from None
 
@@ -114,6 +115,7 @@ QUESTIONS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "count": ((), {}),
     "version": ((), {}),
     "tz": ((), {}),
+    "incomplete": ((), {}),
     "projects": ((), {}),
     "to_arrow": ((), {}),
     "timeline": (("inc-044",), {}),

@@ -102,6 +102,44 @@ def test_recalls_are_those_of_the_vault_byte_for_byte(served: Served) -> None:
     assert json.loads(found.stdout)["hits"][0]["id"] == "adr-001"
 
 
+def test_a_missing_shard_is_gone_without_only_for_who_wishes_so(
+    served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    away = served.root.parent / "sharded" / "shards" / "01"
+    with lamina.open(served.sharded, incomplete=True) as wishing, lamina.open(served.sharded) as strict:
+        whole = document(strict.recall("why PostgreSQL", now=NOW))
+        assert document(wishing.recall("why PostgreSQL", now=NOW)) == whole
+        assert wishing.recall("x").incomplete == wishing.list().incomplete == ()
+        away.rename(tmp_path / "away")
+        with lamina.open(served.root.parent / "sharded", mode="r", incomplete=True) as local:
+            part = document(local.recall("why PostgreSQL", now=NOW))
+            known = local.list(limit=None)
+        assert part != whole
+        for _ in range(4):  # of either replica
+            hits = wishing.recall("why PostgreSQL", now=NOW)
+            assert document(hits) == part
+            assert hits.incomplete == ("shards/01",)
+            assert ", without shards/01)" in repr(hits)
+            with pytest.raises((lamina.VaultCorrupt, lamina.VaultNotFound), match="shards/01"):
+                strict.recall("why PostgreSQL")
+        assert wishing.facts.ask("who is on call").incomplete == ("shards/01",)
+        listed = wishing.list(limit=None)
+        assert listed == known
+        assert listed.incomplete == listed[:2].incomplete == ("shards/01",)
+        assert wishing.stats()["incomplete"] == ["shards/01"]
+        shown = subprocess.run(
+            [sys.executable, "-m", "lamina", "recall", "why PostgreSQL", "--vault", served.sharded, "--incomplete"],
+            capture_output=True, text=True, timeout=120, check=True,
+        )  # fmt: skip
+        assert "shards/01 did not answer" in shown.stderr
+        (tmp_path / "away").rename(away)
+        deadline = time.monotonic() + 40
+        while wishing.list(limit=1).incomplete:
+            assert time.monotonic() < deadline
+            time.sleep(0.5)
+        assert document(strict.recall("why PostgreSQL", now=NOW)) == whole
+
+
 def test_what_writes_is_refused_and_errors_are_those_of_the_vault(served: Served) -> None:
     with lamina.open(served.address, mode="r") as vault:
         for write in (
