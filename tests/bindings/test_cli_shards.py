@@ -53,4 +53,16 @@ def test_people_are_told_what_was_made_and_what_is_wrong(place: Path) -> None:
     assert "is a vault already" in run("shard", "--vault", str(place / "vault"), str(place / "cut"), code=1)
     assert "from 1 to 256" in run("shard", str(place / "vault"), str(place / "new"), "--shards", "0", code=1)
     assert "at most one vault" in run("shard", "a", "b", "c", code=2)
-    assert "reindex the vault that it was made of" in run("reindex", "--vault", str(place / "cut"), code=1)
+
+
+def test_a_sharded_vault_gets_another_model(place: Path) -> None:
+    run("shard", str(place / "vault"), str(place / "cut"), "--shards", "2")
+    for name in ("vault", "cut"):
+        report = json.loads(
+            run("reindex", "--vault", str(place / name), "--embedder", "wordllama-64", "--accept", "--json")
+        )
+        assert (report["rows"], report["embedded"], report["swapped"]) == (12, 12, True)
+    at = ("--as-of", "2026-03-02")
+    assert [(h["id"], h["score"]) for h in hits(place / "cut", *at)] == [
+        (h["id"], h["score"]) for h in hits(place / "vault", *at)
+    ]

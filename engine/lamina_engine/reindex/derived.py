@@ -172,7 +172,7 @@ class IndexBuilder:
             )
         else:
             index = self._coding.result()
-            self._progress("vectors", rows, rows)
+        self._progress("vectors", rows, rows)
         self.codes = index
         if index is None:
             self.records[VECTORS] = None

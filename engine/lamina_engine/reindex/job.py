@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,6 +20,7 @@ from lamina_engine.errors import InvalidArgument, LaminaError, ReindexGateError
 from lamina_engine.executor import Executor, InlineExecutor
 from lamina_engine.index import textbuilder
 from lamina_engine.index.tables import LEXICAL, VECTORS, Tables
+from lamina_engine.index.vectors import VectorBlocks
 from lamina_engine.index.view import View
 from lamina_engine.recall.warming import KERNELS
 from lamina_engine.reindex import gate
@@ -30,6 +33,7 @@ from lamina_kernels._jit import compiled_before, warm
 
 if TYPE_CHECKING:
     from lamina_engine.memory import Memory
+    from lamina_engine.store.transaction import Transaction
 
 ENGINES: Final = ("lexical", "vectors", "keys")
 BATCH_ROWS: Final = 2_048
@@ -54,16 +58,16 @@ def reindex(
 ) -> ReindexReport:
     """Make everything derived again from the log; see ``Vault.reindex``."""
     _check(engine, tolerance, batch_rows, embedder)
-    if memory.shards:
-        raise InvalidArgument(
-            f"{memory.root} is a sharded vault, whose shards have one model together; reindex the vault that it was made of, "
-            "and shard that again"
-        )
     made = memory.embedder if embedder is None else resolve(embedder)
     with memory.store.exclusive(memory.lock_timeout_s):
         pass  # says at once where nothing can be written
+    kind: type[Job] = Job
+    if memory.shards:
+        from lamina_engine.reindex.sharded import ShardedJob
+
+        kind = ShardedJob
     with build_dir(memory.tables.folder) as place:
-        job = _Job(
+        job = kind(
             memory, made, engine, accept, tolerance, batch_rows, executor or InlineExecutor(), ProgressReporter(listener), resume=resume
         )  # fmt: skip
         try:
@@ -104,7 +108,7 @@ def _other_name(former: str, identity: str) -> str:
     return f"{derived}b" if former == derived else derived
 
 
-class _Job:
+class Job:
     """One run."""
 
     def __init__(
@@ -130,20 +134,20 @@ class _Job:
         self.changes = self.space != self.former
         self.report = ReindexReport(engine or "all", self.space, embedder.identity)
         self.before: Embedder | None = None
+        self.space_builder: SpaceBuilder | None = None
+        """Builder of the new space's vectors; None where vectors stay or are dropped."""
+        self.derived: IndexBuilder
 
     def run(self, place: Path, *, drop_old: bool) -> ReindexReport:
+        """Build in a folder, judge, and swap."""
         started = time.monotonic()
         self._preflight()
-        space_builder = self._space_builder()
-        if space_builder is not None:
-            space_builder.catch_up()
-        self.snapshot = self.memory.store.snapshot()
-        derived = IndexBuilder(self.memory, place, self.snapshot, self.executor, self.progress)
-        self._build(derived, space_builder)
-        self._gate(derived, space_builder)
-        if space_builder is not None:
-            space_builder.catch_up()  # what came meanwhile, so that little is left for the time under the lock
-        self._swap(derived, space_builder, drop_old=drop_old)
+        self._begin_space()
+        self._level()
+        self._build(place)
+        self._gate(place)
+        self._catch_up()  # what came meanwhile, so that little is left for the time under the lock
+        self._swap(drop_old=drop_old)
         report = self.report
         report.rows = self.snapshot.rows("chunks")
         report.seconds = round(time.monotonic() - started, 3)
@@ -158,7 +162,7 @@ class _Job:
         if space is not None:
             self.before = self._maker(space)
         if self.changes:
-            self._settings()
+            self._settings(self.memory.root)
             if space is not None and self.embedder.dim and self.before is None and not (self.accept or self.damaged):
                 raise ReindexGateError(
                     f"the embedder that made the present vectors ({space.identity}) is not available, so the new ones cannot be "
@@ -178,34 +182,55 @@ class _Job:
                     return found
         return None
 
-    def _settings(self) -> str | None:
+    def _settings(self, root: Path) -> str | None:
         """Return the text that ``vault.toml`` will have; None where it stays."""
-        path = self.memory.root / configuration.FILE
+        path = root / configuration.FILE
         text = path.read_text(encoding="utf-8") if path.exists() else ""
         changed = configuration.set_model(text, embedder_name(self.embedder))
         return None if changed == text else changed
 
-    def _space_builder(self) -> SpaceBuilder | None:
-        """Return the builder of the new space's vectors; None where vectors stay or are dropped."""
-        if not self.changes or not self.space:
-            return None
+    def _begin_space(self) -> None:
+        """Declare the new space, and see what earlier runs have made of it."""
+        if self.changes and self.space:
+            self.space_builder = self._open_space(self.memory, self.progress)
+
+    def _open_space(
+        self,
+        memory: Memory,
+        progress: ProgressReporter,
+        guard: Callable[[], AbstractContextManager[None]] = nullcontext,
+    ) -> SpaceBuilder:
         space = Space(self.embedder.identity, self.embedder.dim)
-        with self.memory.store.transaction(self.memory.lock_timeout_s) as transaction:
+        with guard(), memory.store.transaction(memory.lock_timeout_s) as transaction:
             known = self.space in transaction.snapshot.manifest.spaces
             if known and not self.resume:
                 transaction.drop_space(self.space)
             if not known or not self.resume:
                 transaction.set_space(self.space, space, default=False)
-        space_builder = SpaceBuilder(
-            self.memory, self.space, self.embedder, self.executor, self.batch_rows, self.report, self.progress
+        builder = SpaceBuilder(
+            memory, self.space, self.embedder, self.executor, self.batch_rows, self.report, progress, guard
         )
-        space_builder.index_texts()
-        return space_builder
+        builder.index_texts()
+        return builder
 
-    def _build(self, derived: IndexBuilder, space_builder: SpaceBuilder | None) -> None:
-        blocks = (
-            space_builder.blocks(self.snapshot) if space_builder else View(self.snapshot, self.memory.tables).vectors
-        )
+    def _catch_up(self) -> None:
+        """Make the vectors that are missing."""
+        if self.space_builder is not None:
+            self.space_builder.catch_up()
+
+    def _level(self) -> None:
+        """Make the vectors that are missing, and choose the version that is indexed."""
+        self._catch_up()
+        self.snapshot = self.memory.store.snapshot()
+
+    def _build(self, place: Path) -> None:
+        self.derived = IndexBuilder(self.memory, place, self.snapshot, self.executor, self.progress)
+        made = self.space_builder
+        blocks = made.blocks(self.snapshot) if made else View(self.snapshot, self.memory.tables).vectors
+        self._index(self.derived, blocks)
+
+    def _index(self, derived: IndexBuilder, blocks: VectorBlocks) -> None:
+        """Build the indexes of one version."""
         coded = self.engine in (None, "vectors") and bool(self.space)
         if coded and self.engine is None:
             derived.begin_vectors(blocks)
@@ -224,24 +249,19 @@ class _Job:
 
     # ------------------------------------------------------------------ judging
 
-    def _gate(self, derived: IndexBuilder, space_builder: SpaceBuilder | None) -> None:
+    def _gate(self, place: Path) -> None:
         old = View(self.snapshot, self.memory.tables)
-        new = self._new_view(derived)
+        new = self._new_view(place)
         counts: dict[str, Any] = {}
         right: dict[str, bool] = {}
         rows = self.snapshot.rows("chunks")
         if self.engine in (None, "lexical"):
-            indexed = new.tables.text(new.snapshot)
-            covered = new.forward.statistics(new.rows).rows
-            counts["lexical"] = {"expected": rows, "found": covered, "indexed": indexed.rows if indexed else 0}
-            wanted = (
-                rows // textbuilder.BLOCK_ROWS * textbuilder.BLOCK_ROWS if derived.records[LEXICAL] is not None else 0
-            )
-            right["lexical rows"] = covered == rows and (indexed.rows if indexed else 0) == wanted
-        if space_builder is not None:
-            blocks = space_builder.blocks(self.snapshot)
-            found = gate.missing_vectors(new, blocks, self.embedder)
-            counts["vectors"] = {**found, "rows": blocks.rows}
+            covered, indexed, wanted = self._count_words(new)
+            counts["lexical"] = {"expected": rows, "found": covered, "indexed": indexed}
+            right["lexical rows"] = covered == rows and indexed == wanted
+        if self.changes and self.space:
+            found = self._count_vectors(new)
+            counts["vectors"] = found
             # rows that came since are embedded under the lock
             right["the number of vectors"] = not found["missing"]
         recalls: dict[str, tuple[float | None, float | None]] = {}
@@ -253,7 +273,7 @@ class _Job:
         self.report.gate = gate.describe_gate(counts, recalls, len(queries), self.tolerance)
         wrong = gate.judge(right, recalls, self.tolerance)
         if wrong:
-            kept = "the vectors made so far are kept; " if space_builder is not None else ""
+            kept = "the vectors made so far are kept; " if self.changes and self.space else ""
             raise ReindexGateError(
                 f"the new generation does not pass: {'; '.join(wrong)}; the old one stays in use; {kept}"
                 "mend the cause and run it again, or accept another recall with accept=True (--accept)"
@@ -282,24 +302,23 @@ class _Job:
             )
         return found
 
-    def _new_view(self, derived: IndexBuilder) -> View:
+    def _count_words(self, new: View) -> tuple[int, int, int]:
+        """Return how many rows have forward lists, are in the text index, and should be."""
+        return count_words(new, self.derived)
+
+    def _count_vectors(self, new: View) -> dict[str, int]:
+        """Return how many rows should have vectors, have some, and lack them."""
+        assert self.space_builder is not None
+        blocks = self.space_builder.blocks(self.snapshot)
+        return {**gate.missing_vectors(new, blocks, self.embedder), "rows": blocks.rows}
+
+    def _new_view(self, place: Path) -> View:
         """Return the view after the swap, over the indexes in the build folder."""
-        indexes = dict(self.snapshot.manifest.indexes)
-        for name, record in derived.records.items():
-            if record is None:
-                indexes.pop(name, None)
-            else:
-                indexes[name] = {**record, "folder": f"{BUILDING}/{LEXICAL}"} if name == LEXICAL else record
-        manifest = msgspec.structs.replace(self.snapshot.manifest, space=self.space, indexes=indexes)
-        logs = {log: self.snapshot.segments(log) for log in manifest.logs}
-        tables = Tables(self.memory.tables.folder)
-        if derived.codes is not None:
-            tables.put_quantised(str((derived.records[VECTORS] or {})["file"]), derived.codes)
-        return View(Snapshot(manifest, logs, self.snapshot.name), tables)
+        return new_view(self.snapshot, self.memory.tables.folder, self.space, self.derived)
 
     # ------------------------------------------------------------------ swapping
 
-    def _swap(self, derived: IndexBuilder, space_builder: SpaceBuilder | None, *, drop_old: bool) -> None:
+    def _swap(self, *, drop_old: bool) -> None:
         """Make the new generation the one that serves, in one commit, under the lock."""
         memory = self.memory
         memory.cache_embedders(
@@ -308,20 +327,10 @@ class _Job:
         self.progress("swap", 0, 1)
         with memory.store.exclusive(memory.lock_timeout_s):
             with memory.store.transaction() as transaction:
-                present = transaction.snapshot.manifest
-                if space_builder is not None:
-                    space_builder.finish(transaction)
-                if self.changes:
-                    transaction.use_space(self.space)
-                    if drop_old and self.former:
-                        transaction.drop_space(self.former)
-                # rows forgotten since this was built may be in it: then the writer below builds it anew
-                whole = present.rewritten == self.snapshot.manifest.rewritten
-                if whole:
-                    derived.move()
-                for name, record in derived.records.items():
-                    transaction.set_index(name, record if whole else None)
-            self._follow()
+                if self.space_builder is not None:
+                    self.space_builder.finish(transaction)
+                self._use(transaction, self.derived, self.snapshot, drop_old=drop_old)
+            self._follow(memory)
             memory.indexer.catch_up(memory.view)
             memory.indexer.remove_stale()
             self.snapshot = memory.store.snapshot()
@@ -329,16 +338,52 @@ class _Job:
         self.report.generation, self.report.swapped = self.snapshot.version, True
         self.progress("swap", 1, 1)
 
+    def _use(self, transaction: Transaction, derived: IndexBuilder, of: Snapshot, *, drop_old: bool) -> None:
+        """Make the new space and indexes those of the next version; they were built of another one."""
+        if self.changes:
+            transaction.use_space(self.space)
+            if drop_old and self.former:
+                transaction.drop_space(self.former)
+        # rows forgotten since this was built may be in it: then the writer after this builds it anew
+        whole = transaction.snapshot.manifest.rewritten == of.manifest.rewritten
+        if whole:
+            derived.move()
+        for name, record in derived.records.items():
+            transaction.set_index(name, record if whole else None)
+
     def tidy(self) -> None:
         """Remove forward lists that no version needs."""
         with self.memory.store.exclusive(self.memory.lock_timeout_s):
             drop_unnamed_terms(self.memory.tables.folder, self.memory.store.snapshot())
 
-    def _follow(self) -> None:
+    def _follow(self, memory: Memory) -> None:
         """Let the configuration and this process go with the vault."""
         if not self.changes:
             return
-        text = self._settings()
+        text = self._settings(memory.root)
         if text is not None:
-            self.memory.store.write_settings(text)
-        self.memory.set_embedder(self.embedder)
+            memory.store.write_settings(text)
+        memory.set_embedder(self.embedder)
+
+
+def count_words(new: View, derived: IndexBuilder) -> tuple[int, int, int]:
+    """Return how many rows have forward lists, are in the text index, and should be."""
+    text, rows = new.tables.text(new.snapshot), new.snapshot.rows("chunks")
+    wanted = rows // textbuilder.BLOCK_ROWS * textbuilder.BLOCK_ROWS if derived.records[LEXICAL] is not None else 0
+    return new.forward.statistics(new.rows).rows, text.rows if text else 0, wanted
+
+
+def new_view(snapshot: Snapshot, folder: Path, space: str, derived: IndexBuilder) -> View:
+    """Return the view after a swap, over the indexes in the build folder."""
+    indexes = dict(snapshot.manifest.indexes)
+    for name, record in derived.records.items():
+        if record is None:
+            indexes.pop(name, None)
+        else:
+            indexes[name] = {**record, "folder": f"{BUILDING}/{LEXICAL}"} if name == LEXICAL else record
+    manifest = msgspec.structs.replace(snapshot.manifest, space=space, indexes=indexes)
+    logs = {log: snapshot.segments(log) for log in manifest.logs}
+    tables = Tables(folder)
+    if derived.codes is not None:
+        tables.put_quantised(str((derived.records[VECTORS] or {})["file"]), derived.codes)
+    return View(Snapshot(manifest, logs, snapshot.name), tables)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -119,7 +120,10 @@ class SpaceBuilder:
         batch_rows: int,
         report: ReindexReport,
         progress: ProgressReporter,
+        guard: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
+        self._guard = guard
+        """Held around each commit, before the vault's own lock."""
         self._memory, self._embedder = memory, embedder
         self._dim = embedder.dim
         self._log = vector_log(name)
@@ -137,7 +141,7 @@ class SpaceBuilder:
         """Index the texts of earlier runs, whose vectors are used again."""
         snapshot = self._memory.store.snapshot()
         stop = snapshot.rows(self._log)
-        self._report.resumed = stop
+        self._report.resumed += stop
         blocks = self.blocks(snapshot)
         for at in range(0, stop, _MATCHED_AT_ONCE):
             rows = np.arange(at, min(stop, at + _MATCHED_AT_ONCE), dtype=np.int64)
@@ -156,7 +160,7 @@ class SpaceBuilder:
                 return
             self._progress("embedding", start, stop)
             for batch, vectors in self._embed_batches(snapshot, start, stop):
-                with self._memory.store.transaction(self._memory.lock_timeout_s) as transaction:
+                with self._guard(), self._memory.store.transaction(self._memory.lock_timeout_s) as transaction:
                     self._append(transaction, batch, vectors)
                 self._progress("embedding", batch.start + len(batch.own), stop)
 

@@ -107,7 +107,7 @@ class OpenShards:
     def views(self, root: Snapshot, level: Level) -> list[View]:
         """Return the newest version of each."""
         if not self.incomplete:
-            return [shard.view() for shard in self]
+            return [level(root, number, shard, shard.view()) for number, shard in enumerate(self)]
         return [self._view(root, number, level) for number in range(len(self))]
 
     def _view(self, root: Snapshot, number: int, level: Level) -> View:

@@ -5,16 +5,19 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+import msgspec
 import numpy as np
 
 from lamina_engine import after_fork
 from lamina_engine.clock import Clock
 from lamina_engine.errors import LaminaError, VaultCorrupt, VaultIncomplete
+from lamina_engine.index.view import View
+from lamina_engine.schema import vector_log
 from lamina_engine.shards.layout import shard_name, shard_ref
 from lamina_engine.shards.presence import OpenShards
-from lamina_engine.shards.union import Absent, UnionSnapshot, has_forgotten, is_ahead
+from lamina_engine.shards.union import UnionSnapshot, has_forgotten, is_ahead, shown_rows
 from lamina_engine.store.files import Files
 from lamina_engine.store.lock import LOCK_TIMEOUT_S
 from lamina_engine.store.manifest import Manifest
@@ -22,9 +25,15 @@ from lamina_engine.store.snapshot import Snapshot
 from lamina_engine.store.store import Store
 
 if TYPE_CHECKING:
-    from lamina_engine.index.view import View
     from lamina_engine.memory import Memory
     from lamina_engine.store.transaction import Transaction
+
+
+_ATTEMPTS: Final = 3
+
+
+class _RootMoved(Exception):
+    """The root that was read names a model that its shards have given up since."""
 
 
 class UnionStore(Store):
@@ -46,6 +55,8 @@ class UnionStore(Store):
         """Gives the view of a version: the memory's."""
         self._union: UnionSnapshot | None = None
         self._union_lock = after_fork.make_lock()
+        self._apart: dict[int, tuple[Snapshot, View]] = {}
+        """Views of shards by another model than their own, each with the version that it is of."""
 
     @property
     def root_manifest(self) -> Manifest:
@@ -59,18 +70,44 @@ class UnionStore(Store):
 
     def snapshot(self) -> UnionSnapshot:
         """Return the newest committed version; the same object until the next commit."""
-        root = self._read()  # before the shards: what they have beyond it is not seen
-        views = self.shards.views(root, self._level)
-        known = self._union
-        if known is not None and known.is_of(root, views):
-            return known
-        with self._union_lock:
-            views = [
-                view if isinstance(view.snapshot, Absent) else self._level(root, number, self.shards[number], view)
-                for number, view in enumerate(views)
-            ]
-            self._union = UnionSnapshot(root, views, self._union)
-            return self._union
+        for _ in range(_ATTEMPTS):
+            root = self._read()  # before the shards: what they have beyond it is not seen
+            try:
+                views = self.shards.views(root, self._level)
+            except _RootMoved:
+                continue
+            known = self._union
+            if known is not None and known.is_of(root, views):
+                return known
+            with self._union_lock:
+                self._union = UnionSnapshot(root, views, self._union)
+                return self._union
+        raise VaultCorrupt(
+            f"{self.root}: its models change faster than they can be read; is something replacing its root?"
+        )
+
+    def _in_space(self, root: Snapshot, number: int, view: View) -> View:
+        """Return a shard's view by the whole's model, whichever the shard has by itself.
+
+        They differ while a reindex makes the shards follow the root.
+        """
+        base, space = view.snapshot, root.manifest.space
+        if base.manifest.space == space:
+            return view
+        if space and space not in base.manifest.spaces:
+            # a shard gives a model up after the root has named another, which a cache folder may not know yet
+            self.files.fetch(self.root)
+            if self._read() is not root:
+                raise _RootMoved
+            raise VaultCorrupt(
+                f"{self.root}: {shard_name(number)} has no vectors of {space!r}, which its root names; restore all from one moment"
+            )
+        known = self._apart.get(number)
+        if known is None or known[0] is not base or known[1].snapshot.manifest.space != space:
+            manifest = msgspec.structs.replace(base.manifest, space=space)
+            other = Snapshot(manifest, {log: base.segments(log) for log in manifest.logs}, base.name)
+            known = self._apart[number] = (base, View(other, view.tables))
+        return known[1]
 
     @contextlib.contextmanager
     def exclusive(self, timeout_s: float = LOCK_TIMEOUT_S) -> Iterator[None]:
@@ -116,7 +153,7 @@ class UnionStore(Store):
         return super().transaction(timeout_s)
 
     def repair(self, timeout_s: float = LOCK_TIMEOUT_S) -> None:
-        """Take back what an interrupted writer left in shards; under the root's lock.
+        """Take back what an interrupted writer left in shards, end a reindex; under the root's lock.
 
         What it has forgotten stays forgotten. A commit of the root goes before: only who can make it has seen all that the
         root shows, and takes back nothing of a writer that has just shown it.
@@ -128,12 +165,19 @@ class UnionStore(Store):
                     f"{self.root} is older than {shard_name(number)}, which was written to after it: the root was restored from "
                     "an older copy than its shards; nothing was changed: restore all from one moment"
                 )
-        ahead = [n for n, ref in enumerate(refs) if is_ahead(self.shards[n].store.snapshot(), ref)]
-        if not ahead:
+        space, used = self.root_manifest.space, vector_log(self.root_manifest.space)
+        found = [shard.store.snapshot() for shard in self.shards]
+        apart = [
+            n for n, each in enumerate(found) if each.manifest.space != space and space in {"", *each.manifest.spaces}
+        ]
+        ahead = [n for n, ref in enumerate(refs) if is_ahead(found[n], ref, used)]
+        if not ahead and not apart:
             return
         with self.root_transaction(timeout_s) as transaction:
             transaction.set_shards(refs, self.sharded_by)
             transaction.advance(self.root_manifest.last_us + 1)
+        for number in apart:
+            self._follow(number, timeout_s)
         for number in ahead:
             shard, ref = self.shards[number], refs[number]
             if has_forgotten(shard.store.snapshot(), ref):
@@ -141,8 +185,17 @@ class UnionStore(Store):
                 continue
             with shard.store.exclusive(timeout_s):
                 with shard.store.transaction(timeout_s) as transaction:
-                    transaction.truncate(ref.rows)
+                    transaction.truncate(shown_rows(transaction.snapshot, ref, used))
                 shard.indexer.catch_up(shard.view)
+
+    def _follow(self, number: int, timeout_s: float) -> None:
+        """Give a shard the model that the root names: a reindex ended in between."""
+        shard, root = self.shards[number], self.root_manifest
+        with shard.store.exclusive(timeout_s):
+            with shard.store.transaction(timeout_s) as transaction:
+                transaction.use_space(root.space)
+                transaction.set_built_on(root.commits)
+            shard.indexer.catch_up(shard.view)
 
     def accept(self, timeout_s: float = LOCK_TIMEOUT_S) -> None:
         """Show all that the shards have: one commit of the root. Under its lock."""
@@ -175,7 +228,7 @@ class UnionStore(Store):
         return self._read().manifest.sharded_by
 
     def _level(self, root: Snapshot, number: int, shard: Memory, view: View) -> View:
-        """Return a shard's version that is not behind what the root names."""
+        """Return a shard's version that is not behind what the root names, by its model."""
         ref = root.manifest.shards[number]
         if view.snapshot.manifest.commits < ref.commits:  # a cache folder may not have looked again
             shard.store.files.fetch(shard.root)
@@ -191,4 +244,4 @@ class UnionStore(Store):
                 f"{self.root}: {shard_name(number)} is behind: it has commit {found.commits}, and its root names {ref.commits}; "
                 "it was restored from an older copy than the others: restore all from one moment"
             )
-        return view
+        return self._in_space(root, number, view)

@@ -136,6 +136,13 @@ class UnionTables(Tables):
             uncodable = self._uncodable == (self._codes[0], covered)
             return (covered - held > waiting and not uncodable) or self._saved.has_others()
 
+    def take_codes(self, other: UnionTables) -> None:
+        """Take codes of other tables in place of all that were saved; under the root's lock."""
+        with self._codes_lock:
+            self._saved.held.clear()
+            self._saved.remove_others()
+            self._codes, self._uncodable = other._codes, ("", 0)
+
     def save_codes(self, snapshot: Snapshot) -> None:
         """Save the codes of all shards; under the root's lock."""
         union, covered = _union(snapshot), self._coded_rows(snapshot)

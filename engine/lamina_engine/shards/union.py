@@ -205,9 +205,22 @@ def translate(rows: Rows, to: Rows) -> Rows:
     return np.where(rows >= 0, to[np.maximum(rows, 0)] if len(to) else -1, -1)
 
 
-def is_ahead(snapshot: Snapshot, ref: ShardRef) -> bool:
+def is_ahead(snapshot: Snapshot, ref: ShardRef, used: str) -> bool:
     """Return True if a shard has rows that no commit of the root has shown."""
-    return any(snapshot.rows(log) > ref.rows.get(log, 0) for log in snapshot.manifest.logs)
+    return any(snapshot.rows(log) > rows for log, rows in shown_rows(snapshot, ref, used).items())
+
+
+def shown_rows(snapshot: Snapshot, ref: ShardRef, used: str) -> dict[str, int]:
+    """Return how many rows of each log of a shard the root shows.
+
+    ``used`` is the log of vectors that it reads. Those of other models are made beside (a reindex), chunk by chunk: they stay as
+    far as there are chunks.
+    """
+    chunks = ref.rows.get("chunks", 0)
+    return {
+        log: min(snapshot.rows(log), chunks) if log.startswith("vectors.") and log != used else ref.rows.get(log, 0)
+        for log in snapshot.manifest.logs
+    }
 
 
 def has_forgotten(snapshot: Snapshot, ref: ShardRef) -> bool:

@@ -11,7 +11,6 @@ import pytest
 import lamina
 from lamina import FixedClock
 from lamina_engine.care.verify import verify
-from lamina_engine.errors import InvalidArgument
 from tests.engine.shards.corpus import NOW, answers, make, plain, records, reopened
 
 
@@ -104,14 +103,6 @@ def test_clustering_gives_the_topics_of_the_local_vault(place: Path) -> None:
             vault.cluster(min_cluster_size=3)
             topics.append([plain(topic.to_dict()) for topic in vault.topics()])
     assert topics[0] == topics[1]
-
-
-def test_reindexing_is_refused_with_what_to_do(place: Path) -> None:
-    with (
-        reopened(place / "sharded") as vault,
-        pytest.raises(InvalidArgument, match="reindex the vault that it was made of"),
-    ):
-        vault.reindex()
 
 
 def test_forgetting_leaves_no_byte_in_any_shard(place: Path) -> None:

@@ -166,6 +166,19 @@ def test_codes_of_an_older_copy_are_not_read(place: Path, coded: list[int]) -> N
     assert coded
 
 
+def test_a_reindex_saves_the_codes_of_its_model(place: Path, coded: list[int]) -> None:
+    before = files(place / "sharded")
+    for name in ("local", "sharded"):
+        with reopened(place / name) as vault:
+            vault.reindex("wordllama-64", accept=True)
+    after = files(place / "sharded")
+    assert list(after) == list(before)
+    assert not set(before.values()) & set(after.values())
+    coded.clear()
+    require_equal(place)
+    assert not coded
+
+
 def test_each_machine_has_its_own_beside_its_cache(
     folder_machines: Machines, place: Path, tmp_path: Path, coded: list[int]
 ) -> None:
