@@ -1742,6 +1742,8 @@ class Vault:
     def shard(self, address: PathLike, shards: int = 8, *, by: ShardKey = "source") -> ShardReport:
         """Copy the vault into a new sharded one, which gives the same answers.
 
+        The vault stays as it is. It may be sharded itself: the copy then has another number of shards.
+
         Parameters
         ----------
         address : path

@@ -47,6 +47,14 @@ def test_a_vault_is_cut_asked_and_written_to(place: Path) -> None:
     assert json.loads(run("stats", "--vault", str(place / "cut"), "--json"))["chunks"] == 13
 
 
+def test_a_sharded_vault_is_cut_again(place: Path) -> None:
+    run("shard", str(place / "vault"), str(place / "cut"), "--shards", "3")
+    told = run("shard", str(place / "cut"), str(place / "again"), "--shards", "1", "--by", "project")
+    assert told.startswith("1 shard by project in ")
+    at = ("--as-of", "2026-03-02")
+    assert hits(place / "again", *at) == hits(place / "vault", *at)
+
+
 def test_people_are_told_what_was_made_and_what_is_wrong(place: Path) -> None:
     told = run("shard", "--vault", str(place / "vault"), str(place / "cut"), "--shards", "2")
     assert told.startswith("2 shards by source in ")

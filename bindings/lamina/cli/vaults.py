@@ -337,7 +337,8 @@ def _backup_line(report: BackupReport) -> str:
 def shard(call: Call, places: tuple[str, ...], shards: int, by: ShardKey) -> None:
     """Copy the vault into a new sharded one, which gives the same answers.
 
-    ADDRESS is an empty or new folder, or an address on object storage. Without VAULT the vault is found as for every command.
+    ADDRESS is an empty or new folder, or an address on object storage. VAULT stays as it is, and may be sharded itself: the
+    copy then has another number of shards. Without VAULT the vault is found as for every command.
     """
     *before, address = places
     if len(before) > 1 or (before and call.vault):

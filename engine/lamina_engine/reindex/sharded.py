@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import msgspec
 
@@ -20,7 +20,7 @@ from lamina_engine.reindex import gate
 from lamina_engine.reindex.derived import IndexBuilder, build_dir, drop_unnamed_terms
 from lamina_engine.reindex.job import Job, count_words, new_view
 from lamina_engine.reindex.space import SpaceBuilder
-from lamina_engine.reports import ProgressReporter
+from lamina_engine.reports import ProgressReporter, ReindexReport
 from lamina_engine.shards.layout import shard_ref
 from lamina_engine.shards.store import UnionStore
 from lamina_engine.shards.tables import UnionTables
@@ -30,6 +30,10 @@ from lamina_engine.store.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from lamina_engine.memory import Memory
+
+
+Known: TypeAlias = dict[str, dict[int, tuple[int, int]]]
+"""By stage and number of the shard: how much is done, of how much."""
 
 
 class _Part:
@@ -47,7 +51,7 @@ class _Part:
 class _PartProgress(ProgressReporter):
     """Progress of one shard, told as the whole vault's."""
 
-    def __init__(self, whole: ProgressReporter, number: int, rows: list[int], known: dict[str, dict[int, Any]]) -> None:
+    def __init__(self, whole: ProgressReporter, number: int, rows: list[int], known: Known) -> None:
         super().__init__(None)
         self._whole, self._number, self._rows, self._known = whole, number, rows, known
 
@@ -68,7 +72,7 @@ class ShardedJob(Job):
             self._store.repair(memory.lock_timeout_s)
         super().__init__(memory, *given, **options)
         rows = [shard.store.snapshot().rows("chunks") for shard in memory.shards]
-        known: dict[str, dict[int, Any]] = {}
+        known: Known = {}
         self._parts = [
             _Part(shard, _PartProgress(self.progress, number, rows, known))
             for number, shard in enumerate(memory.shards)
@@ -108,7 +112,7 @@ class ShardedJob(Job):
 
     # ------------------------------------------------------------------ building and judging
 
-    def run(self, place: Path, *, drop_old: bool) -> Any:
+    def run(self, place: Path, *, drop_old: bool) -> ReindexReport:
         """Reindex all shards; their build folders are held meanwhile."""
         with ExitStack() as held:
             self._places = [held.enter_context(build_dir(part.memory.tables.folder)) for part in self._parts]

@@ -1,4 +1,4 @@
-"""Sharding: a vault cut into several, each row with its moment."""
+"""Sharding: a vault, or a sharded one, cut into several, each row with its moment."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from lamina_engine import config
+from lamina_engine import config, schema
 from lamina_engine.clock import FixedClock, utc_datetime
 from lamina_engine.errors import InvalidArgument, VaultExists, VaultNotFound
 from lamina_engine.index.keys import hash_ids
@@ -53,7 +53,7 @@ def shard_vault(
     shards: int,
     by: str = "source",
 ) -> ShardReport:
-    """Copy a vault into a new sharded one; the vault itself stays as it is.
+    """Copy a vault, sharded or not, into a new sharded one; the vault itself stays as it is.
 
     Raises
     ------
@@ -61,6 +61,8 @@ def shard_vault(
         A number of shards that is none, or another ``by``.
     VaultExists
         Something is there already.
+    VaultCorrupt
+        Bytes of the vault have changed.
     """
     count, by = check_count(shards), check_by(by)
     snapshot = memory.store.snapshot()
@@ -71,6 +73,8 @@ def shard_vault(
     if files is None and memory.root.resolve() in root.resolve().parents:
         raise InvalidArgument(f"{root} lies inside the vault {memory.root}; give a place outside of it")
     _require_free(root, files)
+    for log in snapshot.manifest.logs:
+        snapshot.require_intact(log)  # the copies get digests of their own
     home = assign(snapshot, count, by)
     target = Store.create(root, clock=clock, files=files)
     settings = memory.root / config.FILE
@@ -188,13 +192,14 @@ def _fill(
     local = np.full(len(home), -1, np.int64)
     mine = np.flatnonzero(home == number)
     local[mine] = np.arange(len(mine))
-    spaces = snapshot.manifest.spaces
+    used, logs = snapshot.manifest.space, snapshot.manifest.logs
     with store.transaction() as transaction:
-        for name, space in spaces.items():
-            transaction.set_space(name, space, default=name == snapshot.manifest.space)
+        for name, space in snapshot.manifest.spaces.items():
+            if name == used or schema.vector_log(name) in logs:
+                transaction.set_space(name, space, default=name == used)
         if number != _ROOT:
             transaction.set_whole(whole)
-    owners = {log: _owners(snapshot, log, home) for log in snapshot.manifest.logs}
+    owners = {log: _owners(snapshot, log, home) for log in logs}
     batches = _batches(snapshot, owners, number, local)
     left = True
     while left:
@@ -215,11 +220,10 @@ def _batches(
     snapshot: Snapshot, owners: dict[str, NDArray[np.int64]], number: int, local: Rows
 ) -> Iterator[tuple[str, dict[str, Any], NDArray[np.int64]]]:
     for log, owner in owners.items():
-        for segment in snapshot.segments(log):
-            offsets = np.flatnonzero(owner[segment.start : segment.start + segment.rows] == number)
-            if not len(offsets):
-                continue
-            names = [name for name in segment.batch.schema.names if name != "recorded_at"]
+        space = snapshot.manifest.spaces.get(log.partition(".")[2])
+        layout = schema.log_schema(log, space.dim if space else None)
+        for segment, offsets in snapshot.parts(log, np.flatnonzero(owner == number)):
+            names = [name for name in layout.names if name != "recorded_at"]
             values: dict[str, Any] = {name: segment.column(name).take(pa.array(offsets)) for name in names}
             if number != _ROOT and log in ROW_COLUMNS:
                 rows = segment.numbers(ROW_COLUMNS[log])[offsets].astype(np.int64)

@@ -28,7 +28,7 @@ from lamina_engine.shards.answers import Shard
 from lamina_engine.shards.layout import shard_name
 from lamina_engine.shards.merging import Homes, MergedKeys
 from lamina_engine.store.manifest import SegmentRef, ShardRef
-from lamina_engine.store.segments import Segment
+from lamina_engine.store.segments import SEGMENT_ROWS, Segment
 from lamina_engine.store.snapshot import Rows, Snapshot
 
 ROW_COLUMNS: Final[Mapping[str, str]] = {
@@ -332,6 +332,17 @@ class UnionSnapshot(Snapshot):
         shards = self.shards
         new = MergedSegment(self.of, log, start, order, lambda number: shards[number - 1].rows)
         return (*known, new)
+
+    def parts(self, log: str, rows: Rows) -> Iterator[tuple[Segment, Rows]]:
+        """Yield some rows of a log in their order, gathered piece by piece: nothing of them is kept."""
+        if not self._is_merged(log):
+            yield from super().parts(log, rows)
+            return
+        order, shards = self.orders[log], self.shards
+        for at in range(0, len(rows), SEGMENT_ROWS):
+            some = rows[at : at + SEGMENT_ROWS]
+            picked = Order(order.homes[some], order.rows[some], order.seen)
+            yield MergedSegment(self.of, log, 0, picked, lambda number: shards[number - 1].rows), np.arange(len(some))
 
     def values(self, log: str, column: str, rows: Rows) -> list[Any]:
         """Return the Python values of any column at some rows, in their order."""
