@@ -142,6 +142,11 @@ class SpaceBuilder:
         snapshot = self._memory.store.snapshot()
         stop = snapshot.rows(self._log)
         self._report.resumed += stop
+        self._match(snapshot, stop)
+
+    def _match(self, snapshot: Snapshot, stop: int) -> None:
+        """Index the texts of the first rows."""
+        self._keys = KeyIndex()
         blocks = self.blocks(snapshot)
         for at in range(0, stop, _MATCHED_AT_ONCE):
             rows = np.arange(at, min(stop, at + _MATCHED_AT_ONCE), dtype=np.int64)
@@ -205,6 +210,8 @@ class SpaceBuilder:
 
     def _prepare(self, snapshot: Snapshot, start: int, stop: int) -> _Batch:
         """Return a batch: the texts to embed, and the rows with the same texts."""
+        if self._keys.rows != start:  # rows of a writer that died were taken back from a shard, with their vectors
+            self._match(snapshot, start)
         rows = embedded_range(snapshot, start, stop)
         older = self._earlier(snapshot, rows)
         own = np.full(len(rows), -1, np.int64)

@@ -23,6 +23,7 @@ from lamina_engine.reindex.sharded import ShardedJob
 from lamina_engine.reports import Progress
 from lamina_engine.store import publishing
 from tests.engine.shards.corpus import answers, change, make, plain, records, reopened
+from tests.engine.shards.test_interruptions import die_at
 from tests.engine.store.objectstores import Machines
 from tests.engine.test_reindex import constant, model
 
@@ -257,6 +258,32 @@ def test_writers_go_on_meanwhile(place: Path, monkeypatch: pytest.MonkeyPatch) -
     require_equal(place, embedder=model())
 
 
+def test_rows_that_are_taken_back_meanwhile_take_their_vectors_along(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A writer dies after it wrote to two shards; the job has met its rows by then, others come in their places."""
+
+    def add(where: str) -> None:
+        with lamina.open(place / where, clock=FixedClock(AFTER)) as vault:
+            vault.add(records(500, 40)[:3:-1])
+
+    def die(number: int) -> None:
+        if number == 0:
+            with lamina.open(place / "sharded", clock=FixedClock(LATER)) as vault:
+                die_at(2, lambda: vault.add(records(500, 40)))
+
+    at(monkeypatch, "_catch_up", die)
+    at(monkeypatch, "_build", lambda _: add("sharded"))
+    with lamina.open(place / "sharded", clock=FixedClock(LATER)) as vault:
+        report = vault.reindex(model(), batch_rows=16, accept=True)
+        assert report.embedded + report.cached > report.rows, "of the dead writer's rows, too"
+        assert vault.verify(deep=True).ok
+    add("local")
+    with lamina.open(place / "local", clock=FixedClock(LATER)) as vault:
+        vault.reindex(model(), accept=True)
+    require_equal(place, embedder=model())
+
+
 _JOB = textwrap.dedent(
     """
     import sys, time
@@ -303,11 +330,8 @@ def test_a_kill_costs_the_batch_in_flight_only(place: Path, tmp_path: Path) -> N
     assert spaces(place / "sharded") == [model().identity] * 4
 
 
-def test_on_object_storage_machines_follow(
-    folder_machines: Machines, place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_on_object_storage_machines_follow(machines: Machines, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(publishing, "REFRESH_S", 0.0)
-    machines = folder_machines
     machines.use("first")
     with reopened(place / "local") as local:
         local.shard(machines.url, 2)

@@ -111,8 +111,7 @@ def test_places_and_bytes_are_checked(made: Path, tmp_path: Path, monkeypatch: p
     assert not (tmp_path / "new").exists()
 
 
-def test_to_and_from_object_storage(folder_machines: Machines, made: Path, tmp_path: Path) -> None:
-    machines = folder_machines
+def test_to_and_from_object_storage(machines: Machines, made: Path, tmp_path: Path) -> None:
     machines.use("a")
     with lamina.open(tmp_path / "local", create=True, embedder="none", clock=FixedClock(LATER)) as local:
         local.add(records(0, 40))
