@@ -74,6 +74,11 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     """``[settings]``: see `lamina_engine.settings`."""
 
 
+msgspec.json.Decoder(
+    Config
+)  # on import: two threads that are the first to ask for a kind of struct crash the process (msgspec 0.22)
+
+
 def load(root: Path) -> Config:
     """Read a vault's configuration; defaults where there is no file."""
     path = root / FILE

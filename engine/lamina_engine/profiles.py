@@ -339,6 +339,9 @@ FILE_ROLE_FACTORS: Final = {role: factor for role, factor in ROLE_FACTORS.items(
 SCOPE_WEIGHT: Final = 0.2
 """Least at which no question that names one of 22 pooled projects was answered from another; from 0.3 on, notes whose
 folders are mere topics lose answers."""
+msgspec.json.Decoder(
+    Profile
+)  # on import: two threads that are the first to ask for a kind of struct crash the process (msgspec 0.22)
 BUILT_IN: Final[dict[str, Profile]] = {
     profile.id: profile
     for profile in (

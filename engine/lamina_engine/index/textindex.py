@@ -82,6 +82,10 @@ class PartsFile(msgspec.Struct, frozen=True):
     parts: list[PartRecord]
 
 
+_PARTS_FILE: Final = msgspec.json.Decoder(PartsFile)
+"""Made on import: two threads that are the first to decode a kind of struct crash the process (msgspec 0.22)."""
+
+
 class Documents(NamedTuple):
     """Rows on their way into a part, one item a row."""
 
@@ -190,7 +194,7 @@ def read_parts(folder: Path) -> list[PartRecord]:
         When the list is torn, or made by other rules.
     """
     try:
-        found = msgspec.json.decode(read_file(folder / PARTS, _MOST_PARTS_BYTES), type=PartsFile)
+        found = _PARTS_FILE.decode(read_file(folder / PARTS, _MOST_PARTS_BYTES))
     except FileNotFoundError:
         return []
     except (OSError, UnicodeDecodeError, msgspec.DecodeError) as error:

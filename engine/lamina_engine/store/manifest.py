@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -110,6 +110,11 @@ class Manifest(msgspec.Struct, frozen=True):
         """Return the number of rows of a log; 0 for an unknown one."""
         refs = self.logs.get(log)
         return refs[-1].start + refs[-1].rows if refs else 0
+
+
+_FORMAT: Final = msgspec.json.Decoder(_Format)
+_MANIFEST: Final = msgspec.json.Decoder(Manifest)
+"""Made on import: two threads that are the first to decode a kind of struct crash the process (msgspec 0.22)."""
 
 
 def encode(manifest: Manifest) -> tuple[str, bytes]:
@@ -245,7 +250,7 @@ def decode(name: str, content: bytes, root: str, path: str) -> Manifest:
             f"{path} is damaged: its digest does not match its name; `lamina verify` names what can be saved"
         )
     try:
-        version = msgspec.json.decode(content, type=_Format).format
+        version = _FORMAT.decode(content).format
         if version > FORMAT_VERSION:
             raise VaultTooNew(
                 f"{root} has format {version}; this Lamina reads {FORMAT_VERSION}; install a newer Lamina"
@@ -255,7 +260,7 @@ def decode(name: str, content: bytes, root: str, path: str) -> Manifest:
                 f"{root} has format {version}, and this Lamina reads {FORMAT_VERSION}; export it with the Lamina that "
                 "wrote it, and import that into a new vault, or ingest the files again"
             )
-        manifest = msgspec.json.decode(content, type=Manifest)
+        manifest = _MANIFEST.decode(content)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise VaultCorrupt(
             f"{path} cannot be read as a manifest: {error}; `lamina verify` names what can be saved"

@@ -60,6 +60,11 @@ class Detail(msgspec.Struct, frozen=True):
     named: tuple[str, ...] = ()
 
 
+msgspec.json.Decoder(
+    Detail
+)  # on import: two threads that are the first to ask for a kind of struct crash the process (msgspec 0.22)
+
+
 @dataclass(frozen=True, slots=True)
 class TopicRow:
     """One topic as its log has it; see `lamina_engine.schema.TOPICS`."""
