@@ -17,6 +17,7 @@ from lamina.cli.terminal import printable
     "serve-cluster",
     "lamina serve-cluster s3://my-bucket/team",
     "lamina serve-cluster team=s3://my-bucket/team notes=/mnt/notes --ray 10.0.0.5:6379 --replicas 4 --host 0.0.0.0",
+    "lamina serve-cluster s3://my-bucket/huge --shard-replicas 8 --ray 10.0.0.5:6379",
     "lamina serve-cluster --stop",
 )
 @click.argument("vaults", nargs=-1, metavar="[NAME=]VAULT...")
@@ -26,6 +27,10 @@ from lamina.cli.terminal import printable
 @click.option(
     "--replicas", type=click.IntRange(1), default=1, show_default=True, metavar="N", help="Processes that answer."
 )
+@click.option(
+    "--shard-replicas", type=click.IntRange(0), default=0, metavar="N",
+    help="Processes that hold the shards of vaults, so that the replicas need not. [default: each replica holds whole vaults]",
+)  # fmt: skip
 @click.option(
     "--timeout", "timeout_s", type=click.FloatRange(0.1), default=30.0, show_default=True, metavar="S",
     help="Seconds after which a call is given up.",
@@ -41,7 +46,7 @@ from lamina.cli.terminal import printable
 )
 @click.option("--stop", is_flag=True, help="Stop serving instead.")
 def serve_cluster(
-    call: Call, vaults: Sequence[str], ray: str, replicas: int, timeout_s: float, waiting: int,
+    call: Call, vaults: Sequence[str], ray: str, replicas: int, shard_replicas: int, timeout_s: float, waiting: int,
     resources: dict[str, float], host: str, port: int, stop: bool,
 ) -> None:  # fmt: skip
     """Serve vaults to readers from a running Ray cluster, until --stop.
@@ -64,7 +69,8 @@ def serve_cluster(
             token = given or make_token()
             named = serving.name_vaults(vaults or ())
             addresses = serving.start(
-                ray, named, token=token, replicas=replicas, timeout_s=timeout_s, waiting=waiting, resources=resources,
+                ray, named, token=token, replicas=replicas, shard_replicas=shard_replicas, timeout_s=timeout_s,
+                waiting=waiting, resources=resources,
                 host=host, port=port,
             )  # fmt: skip
     if stop:

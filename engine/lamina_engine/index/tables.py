@@ -34,7 +34,7 @@ from lamina_kernels.layouts import TermRows
 from lamina_kernels.terms import ZONES
 
 if TYPE_CHECKING:
-    from lamina_engine.index.view import View
+    from lamina_engine.index.view import AnsweringPart, View
 
 logger = logging.getLogger(__name__)
 
@@ -159,7 +159,9 @@ class Tables(Cache):
         self._codes_lock = after_fork.make_lock()
         self._terms_lock = after_fork.make_lock()
 
-    def parts(self, snapshot: Snapshot, stop: int, languages: tuple[str, ...]) -> tuple[tuple[View, Rows], ...]:
+    def parts(
+        self, snapshot: Snapshot, stop: int, languages: tuple[str, ...]
+    ) -> tuple[tuple[View | AnsweringPart, Rows], ...]:
         """Return views of the shards' rows below ``stop``, and the row here of each of theirs."""
         return ()
 

@@ -5,8 +5,9 @@ Parts are built when first asked for, from the tables that all versions share; a
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,22 @@ from lamina_engine.index.tables import Tables
 from lamina_engine.index.vectors import VectorBlocks
 from lamina_engine.store.snapshot import Rows, Snapshot
 from lamina_kernels.layouts import U32
+
+
+class AnsweringPart(Protocol):
+    """A part of a sharded vault that answers for itself, instead of being read."""
+
+    def find(self, clause: object) -> NDArray[np.int64]:
+        """Return the rows that a clause of a query matches."""
+        ...
+
+    def frequencies(self, words: Collection[str]) -> dict[str, int]:
+        """Return how many rows hold each word, without those that none holds."""
+        ...
+
+    def beginning(self, prefix: str) -> set[str]:
+        """Return the words that begin with a prefix."""
+        ...
 
 
 @after_fork.track_property_locks
@@ -122,7 +139,7 @@ class View(Cache):
         return not self.state.status.any() and not self.state.snoozed
 
     @cached_property
-    def parts(self) -> tuple[tuple[View, Rows], ...]:
+    def parts(self) -> tuple[tuple[View | AnsweringPart, Rows], ...]:
         """Views of the shards that hold the rows, each with the rows here of its own."""
         return self.tables.parts(self.snapshot, self.rows, self.languages) if self.tables.is_sharded else ()
 

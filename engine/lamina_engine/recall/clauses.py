@@ -22,7 +22,7 @@ from lamina_engine.index.row_columns import facet
 from lamina_engine.index.scoring import inverse_document_frequency
 from lamina_engine.index.tables import LEXICAL
 from lamina_engine.index.textindex import FACET, TITLE, WORDS, TextIndexDamaged, encodable
-from lamina_engine.index.view import View
+from lamina_engine.index.view import AnsweringPart, View
 from lamina_engine.recall.lanes import Bonus, Mask, Selection
 from lamina_engine.recall.operators import Clause, ParsedQuery
 from lamina_engine.recall.spelling import edit_distance, words_near
@@ -174,7 +174,7 @@ class _Finder:
         if clause.field in _COLUMNS:
             return self._rows_of_column(clause)
         if self._view.parts:
-            found = [rows[_Finder(part, self._analyzer)._rows(clause)] for part, rows in self._view.parts]
+            found = [rows[find_in_part(part, clause, self._analyzer)] for part, rows in self._view.parts]
             return np.sort(np.concatenate(found))
         if clause.field in ("tag", "source"):
             return self._rows_of_facet(clause)
@@ -287,6 +287,11 @@ class _Finder:
 
     def _search(self, make_query: _MakeQuery) -> I64:
         return _NO_ROWS if self._index is None else self._index.rows_of(make_query, self._indexed)
+
+
+def find_in_part(part: View | AnsweringPart, clause: Clause, analyzer: Analyzer) -> I64:
+    """Return the rows of a part of a sharded vault that a clause matches."""
+    return _Finder(part, analyzer)._rows(clause) if isinstance(part, View) else part.find(clause)
 
 
 def _holds_all(text: str, words: Sequence[str]) -> bool:

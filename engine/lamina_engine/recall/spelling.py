@@ -127,7 +127,7 @@ def nearest_words(view: View, word: str) -> list[str]:
 
 
 def _nearest_words(view: View, word: str) -> list[str]:
-    dictionary = _Dictionary(view)
+    dictionary = Dictionary(view)
     found = dictionary.frequencies(variants(word))
     if not found and len(word) >= TWO_EDITS_LETTERS:
         found = dictionary.frequencies(words_near(word, dictionary.beginning(word[:AGREEING]) - {word}, 2))
@@ -135,11 +135,11 @@ def _nearest_words(view: View, word: str) -> list[str]:
     return sorted(words, key=lambda other: (-found[other], other))[:MOST]
 
 
-class _Dictionary:
+class Dictionary:
     """The words of the rows that a view sees."""
 
     def __init__(self, view: View) -> None:
-        self._parts = [_Dictionary(part) for part, _ in view.parts]
+        self._parts = [Dictionary(part) if isinstance(part, View) else part for part, _ in view.parts]
         if self._parts:
             return
         self._index = view.tables.text(view.snapshot)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cached_property
 
+import msgspec
 import numpy as np
 
 from lamina_engine.index.keys import Hashes
@@ -17,7 +18,7 @@ from lamina_engine.index.quantised import QuantisedIndex
 from lamina_engine.index.scoring import Bm25, WeightedQuery
 from lamina_engine.index.tail import Matches
 from lamina_engine.index.vectors import Mask, Nearest, VectorBlocks
-from lamina_engine.index.view import View
+from lamina_engine.index.view import AnsweringPart, View
 from lamina_engine.store.snapshot import Snapshot
 from lamina_kernels.layouts import BOOL, F32, F64, I64, U8, U32
 
@@ -29,6 +30,18 @@ class PartView(View):
         super().__init__(view.snapshot, view.tables)
         self.rows = stop
         self.languages = languages
+
+
+class ShardView(View):
+    """Version of a shard that is asked in another way than by reading it."""
+
+    def shard(self, rows: I64) -> Shard:
+        """Return what it is asked by."""
+        raise NotImplementedError
+
+    def in_space(self, space: str) -> View:
+        """Return the same version, read by the vectors of another model that it has."""
+        raise NotImplementedError
 
 
 class Shard:
@@ -54,7 +67,7 @@ class Shard:
         """Return how many of its rows lie below a row of the whole."""
         return int(np.searchsorted(self.rows, stop))
 
-    def part(self, stop: int, languages: tuple[str, ...]) -> View:
+    def part(self, stop: int, languages: tuple[str, ...]) -> View | AnsweringPart:
         """Return its first rows for what reads words as written: operators and corrections."""
         return PartView(self._view, stop, languages)
 
@@ -157,3 +170,17 @@ class Shard:
     def newest_of_versions(self, hashes: Hashes, stop: int) -> I64:
         """Return a row whose vector is that of each version, -1 where there is none."""
         return self._view.tables.versions(self.snapshot).lookup(hashes, n_rows=stop)
+
+
+def in_space(view: View, space: str) -> View:
+    """Return the same version of a shard, read by the vectors of another model that it has."""
+    if isinstance(view, ShardView):
+        return view.in_space(space)
+    base = view.snapshot
+    manifest = msgspec.structs.replace(base.manifest, space=space)
+    return View(Snapshot(manifest, {log: base.segments(log) for log in manifest.logs}, base.name), view.tables)
+
+
+def make_shard(view: View, rows: I64) -> Shard:
+    """Return what a shard at a version is asked by, here or elsewhere."""
+    return view.shard(rows) if isinstance(view, ShardView) else Shard(view, rows)

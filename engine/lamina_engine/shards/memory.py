@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from lamina_engine.clock import Clock
 from lamina_engine.embed.resolve import EmbedderSpec as Spec
@@ -22,6 +22,7 @@ from lamina_engine.store.store import INDEX, Store
 
 if TYPE_CHECKING:
     from lamina_engine.redact.redactor import Redactor
+    from lamina_engine.shards.elsewhere import Ask
 
 
 class ShardedMemory(Memory):
@@ -40,8 +41,9 @@ class ShardedMemory(Memory):
         lock_timeout_s: float = LOCK_TIMEOUT_S,
         settings: Mapping[str, Any] | None = None,
         incomplete: bool = False,
+        ask: Ask | None = None,
     ) -> None:
-        self._given_settings, self._incomplete = settings, incomplete
+        self._given_settings, self._incomplete, self._ask = settings, incomplete, ask
         super().__init__(
             root, mode=mode, clock=clock, embedder=embedder, redactor=redactor, files=files, check_trust=check_trust,
             lock_timeout_s=lock_timeout_s, settings=settings,
@@ -66,6 +68,10 @@ class ShardedMemory(Memory):
         return tuple(self.store.shards)
 
     def _open_shard(self, number: int, count: int, mode: str, clock: Clock | None, files: Files | None) -> Memory:
+        if self._ask is not None:
+            from lamina_engine.shards.elsewhere import ElsewhereMemory
+
+            return cast("Memory", ElsewhereMemory(self.root / shard_name(number), number, self._ask))
         place, own = shard_place(self.root, files, number)
         try:
             return Memory(place, mode=mode, clock=clock, files=own, settings=self._given_settings)

@@ -18,6 +18,7 @@ from lamina_engine.index.quantised import QuantisedIndex
 from lamina_engine.index.scoring import Bm25, ForwardLists, WeightedQuery
 from lamina_engine.index.vectors import Mask, Nearest, VectorBlocks
 from lamina_engine.shards.answers import Shard
+from lamina_engine.shards.asking import ask_each
 from lamina_kernels.layouts import BOOL, F32, F64, I64, U8, U32
 
 T = TypeVar("T", bound=np.generic)
@@ -42,8 +43,9 @@ class Homes:
     ) -> NDArray[T]:
         """Return an array with what each shard answers for its own of some rows."""
         out = np.zeros(shape, dtype)
-        for shard, at, own in self.split(rows):
-            out[at] = ask(shard, own)
+        parts = list(self.split(rows))
+        for (_, at, _), found in zip(parts, ask_each(parts, lambda shard, _, own: ask(shard, own)), strict=True):
+            out[at] = found
         return out
 
 
@@ -102,7 +104,7 @@ class MergedPostings(TermPostings):
 
     def frequencies(self) -> I64:
         """Return how many rows hold each term, int64 (q,)."""
-        found = [shard.frequencies(self.hashes, stop) for shard, stop in self._each()]
+        found = ask_each(list(self._each()), lambda shard, stop: shard.frequencies(self.hashes, stop))
         return sum(found, start=np.zeros(self.hashes.size, np.int64))
 
     def only(self, hashes: U32) -> TermPostings:
@@ -112,14 +114,16 @@ class MergedPostings(TermPostings):
     def rows_of_each(self) -> list[I64]:
         """Return the rows that hold each term, int64 (m,) ascending."""
         found: list[list[I64]] = [[_NO_ROWS] for _ in range(self.hashes.size)]
-        for shard, stop in self._each():
-            for rows, own in zip(found, shard.rows_of_each(self.hashes, stop), strict=True):
+        asked = list(self._each())
+        each = ask_each(asked, lambda shard, stop: shard.rows_of_each(self.hashes, stop))
+        for (shard, _), answer in zip(asked, each, strict=True):
+            for rows, own in zip(found, answer, strict=True):
                 rows.append(shard.rows[own])
         return [np.sort(np.concatenate(rows)) for rows in found]
 
     def rows_of_all(self) -> I64:
         """Return the rows that hold all terms (at least one), int64 (m,) ascending."""
-        found = [shard.rows[shard.rows_of_all(self.hashes, stop)] for shard, stop in self._each()]
+        found = ask_each(list(self._each()), lambda shard, stop: shard.rows[shard.rows_of_all(self.hashes, stop)])
         return np.sort(np.concatenate([_NO_ROWS, *found]))
 
     def best(
@@ -127,10 +131,14 @@ class MergedPostings(TermPostings):
     ) -> tuple[I64, F64]:
         """Return the rows with the highest scores, and the scores."""
         rows, scores = [_NO_ROWS], [np.empty(0)]
-        for shard, stop in self._each():
+
+        def ask(shard: Shard, stop: int) -> tuple[I64, F64]:
             own = None if live is None else live[shard.rows[:stop]]
             found, their = shard.best(self.hashes, idf, bm25, average_length, depth, stop, own)
-            rows.append(shard.rows[found])
+            return shard.rows[found], their
+
+        for found, their in ask_each(list(self._each()), ask):
+            rows.append(found)
             scores.append(their)
         every, all_scores = np.concatenate(rows), np.concatenate(scores)
         order = np.lexsort((-every, -all_scores))[:depth]
@@ -184,13 +192,16 @@ class MergedVectors(VectorBlocks):
         """Return the k nearest of some rows, exactly: the nearest of each shard, merged."""
         end = self.rows if stop is None else stop
         rows, scores = [_NO_ROWS], [np.empty(0, np.float32)]
-        for shard in self._homes_of.shards:
-            first, last = shard.stop_at(start), shard.stop_at(end)
-            if first < last:
-                own = None if mask is None else mask[shard.rows[:last]]
-                found = shard.scan(query, k, first, last, own, floor)
-                rows.append(shard.rows[found.rows])
-                scores.append(found.scores)
+        spans = [(shard, shard.stop_at(start), shard.stop_at(end)) for shard in self._homes_of.shards]
+        spans = [(shard, first, last) for shard, first, last in spans if first < last]
+
+        def ask(shard: Shard, first: int, last: int) -> Nearest:
+            own = None if mask is None else mask[shard.rows[:last]]
+            return shard.scan(query, k, first, last, own, floor)
+
+        for (shard, _, _), found in zip(spans, ask_each(spans, ask), strict=True):
+            rows.append(shard.rows[found.rows])
+            scores.append(found.scores)
         return Nearest.best(np.concatenate(rows), np.concatenate(scores), k)
 
 
@@ -228,9 +239,12 @@ class MergedKeys(KeyIndex):
     def lookup(self, keys: Hashes, *, n_rows: int | None = None) -> I64:
         """Return the newest row of each key; -1 where there is none."""
         found = np.full(len(keys), -1, np.int64)
-        for shard in self._shards:
-            stop = shard.stop_at(self.rows if n_rows is None else n_rows)
-            own = shard.newest_of_versions(keys, stop) if self._of_versions else shard.newest_of_ids(keys, stop)
+        stops = [(shard, shard.stop_at(self.rows if n_rows is None else n_rows)) for shard in self._shards]
+
+        def ask(shard: Shard, stop: int) -> I64:
+            return shard.newest_of_versions(keys, stop) if self._of_versions else shard.newest_of_ids(keys, stop)
+
+        for (shard, _), own in zip(stops, ask_each(stops, ask), strict=True):
             hit = np.flatnonzero(own >= 0)
             found[hit] = np.maximum(found[hit], shard.rows[own[hit]])
         return found
@@ -238,7 +252,10 @@ class MergedKeys(KeyIndex):
     def all_rows(self, key: int) -> I64:
         """Return all rows that share a key's hash, int64 ascending."""
         rows = [_NO_ROWS]
-        for shard in self._shards:
-            own = shard.all_of_id(key)
+        for shard, own in zip(
+            self._shards,
+            ask_each([(shard,) for shard in self._shards], lambda shard: shard.all_of_id(key)),
+            strict=True,
+        ):
             rows.append(shard.rows[own[own < len(shard.rows)]])
         return np.sort(np.concatenate(rows))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lamina_engine.clock import Clock, SystemClock
 from lamina_engine.errors import InvalidArgument
@@ -13,6 +13,9 @@ from lamina_engine.shards.memory import ShardedMemory
 from lamina_engine.store.files import Files
 from lamina_engine.store.manifest import Manifest
 from lamina_engine.store.store import Store
+
+if TYPE_CHECKING:
+    from lamina_engine.shards.elsewhere import Answering, Ask
 
 
 class LaterClock:
@@ -50,6 +53,20 @@ def open_memory(address: str, **given: Any) -> Memory:
         return memory
     memory.close()
     return ShardedMemory(root, files=files, **given)
+
+
+def open_answering(address: str, number: int) -> Answering:
+    """Open one shard of a sharded vault to answer for it, read-only."""
+    from lamina_engine.shards.elsewhere import Answering
+
+    place, files = shard_place(*place_of(address), number)
+    return Answering(Memory(place, mode="r", files=files))
+
+
+def open_asking(address: str, ask: Ask, **given: Any) -> Memory:
+    """Open a sharded vault whose shards are asked elsewhere, read-only."""
+    root, files = place_of(address)
+    return ShardedMemory(root, mode="r", files=files, ask=ask, **given)
 
 
 def open_shard(address: str, number: int, *, clock: Clock | None = None, **given: Any) -> Memory:

@@ -154,7 +154,7 @@ class OpenShards:
             return
         try:
             self._look(root, number, found, level)
-        except _MISSING as error:
+        except Exception as error:  # whatever it is, it is looked for again
             self._away[number] = str(error), time.monotonic() + AGAIN_S
             found.close()
             return

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-import msgspec
 import numpy as np
 
 from lamina_engine import after_fork
@@ -15,6 +14,7 @@ from lamina_engine.clock import Clock
 from lamina_engine.errors import LaminaError, VaultCorrupt, VaultIncomplete
 from lamina_engine.index.view import View
 from lamina_engine.schema import vector_log
+from lamina_engine.shards.answers import in_space
 from lamina_engine.shards.layout import shard_name, shard_ref
 from lamina_engine.shards.presence import OpenShards
 from lamina_engine.shards.union import UnionSnapshot, has_forgotten, is_ahead, shown_rows
@@ -104,9 +104,7 @@ class UnionStore(Store):
             )
         known = self._apart.get(number)
         if known is None or known[0] is not base or known[1].snapshot.manifest.space != space:
-            manifest = msgspec.structs.replace(base.manifest, space=space)
-            other = Snapshot(manifest, {log: base.segments(log) for log in manifest.logs}, base.name)
-            known = self._apart[number] = (base, View(other, view.tables))
+            known = self._apart[number] = (base, in_space(view, space))
         return known[1]
 
     @contextlib.contextmanager

@@ -18,7 +18,8 @@ from lamina_engine.index.scoring import ForwardLists
 from lamina_engine.index.tables import Tables
 from lamina_engine.index.textindex import TextIndex
 from lamina_engine.index.vectors import VectorBlocks
-from lamina_engine.index.view import View
+from lamina_engine.index.view import AnsweringPart, View
+from lamina_engine.shards.asking import ask_each
 from lamina_engine.shards.codes import SavedCodes
 from lamina_engine.shards.merging import MergedCodes, MergedForward, MergedKeys, MergedLists, MergedVectors
 from lamina_engine.shards.union import MergedSegment, UnionSnapshot, translate
@@ -40,7 +41,9 @@ class UnionTables(Tables):
         self._uncodable = ("", 0)
         """Version's name and rows of which there are too few vectors for a codebook."""
 
-    def parts(self, snapshot: Snapshot, stop: int, languages: tuple[str, ...]) -> tuple[tuple[View, Rows], ...]:
+    def parts(
+        self, snapshot: Snapshot, stop: int, languages: tuple[str, ...]
+    ) -> tuple[tuple[View | AnsweringPart, Rows], ...]:
         """Return views of the shards' rows below ``stop``, and the row here of each of theirs."""
         shards = [(shard, shard.stop_at(stop)) for shard in _union(snapshot).shards]
         return tuple((shard.part(below, languages), shard.rows[:below]) for shard, below in shards)
@@ -51,14 +54,18 @@ class UnionTables(Tables):
 
     def sum_lengths(self, snapshot: Snapshot, rows: int) -> NDArray[np.int64]:
         """Return the sums of the lengths of a version's first rows, int64 (3,)."""
-        found = [shard.sum_lengths(shard.stop_at(rows)) for shard in _union(snapshot).shards]
+        stops = [(shard, shard.stop_at(rows)) for shard in _union(snapshot).shards]
+        found = ask_each(stops, lambda shard, stop: shard.sum_lengths(stop))
         return sum(found, start=np.zeros(ZONES, np.int64))
 
     def first_rows(self, snapshot: Snapshot) -> Mapping[str, int]:
         """Return the first row of each language other than English."""
         first: dict[str, int] = {}
-        for shard in _union(snapshot).shards:
-            for language, own in shard.first_rows().items():
+        shards = _union(snapshot).shards
+        for shard, found in zip(
+            shards, ask_each([(shard,) for shard in shards], lambda each: each.first_rows()), strict=True
+        ):
+            for language, own in found.items():
                 if own < len(shard.rows):
                     row = int(shard.rows[own])
                     first[language] = min(row, first.get(language, row))

@@ -24,7 +24,8 @@ from lamina_engine.columns import Reader
 from lamina_engine.errors import VaultCorrupt
 from lamina_engine.index.keys import hash_ids
 from lamina_engine.index.view import View
-from lamina_engine.shards.answers import Shard
+from lamina_engine.shards.answers import make_shard
+from lamina_engine.shards.asking import ask_each
 from lamina_engine.shards.layout import shard_name
 from lamina_engine.shards.merging import Homes, MergedKeys
 from lamina_engine.store.manifest import SegmentRef, ShardRef
@@ -90,14 +91,15 @@ class MergedSegment(Segment):
         self._numbers: dict[tuple[str, int], NDArray[np.generic]] = {}
         self._lock = after_fork.make_lock()
         last = int(self._of[int(homes[-1])].numbers(log, "recorded_at", rows[-1:])[0])
-        sizes = [round(sum(s.ref.size for s in self._of[n].segments(log))) for n, _ in self._places]
+        sizes = [round(sum(ref.size for ref in self._of[n].manifest.logs.get(log, ()))) for n, _ in self._places]
         self.ref = SegmentRef(f"{start:012d}-{len(homes)}-merged", start, len(homes), sum(sizes), "", last)
 
     @property
     def path(self) -> Path:
         """The file of its first row: what errors name."""
         owner, rows = self._of[int(self._homes[0])], self._rows[:1]
-        return owner.groups(self.log, rows)[0][0].path
+        found = owner.groups(self.log, rows)
+        return found[0][0].path if found else Path(owner.name)
 
     def _parse(self) -> pa.RecordBatch:
         layout = self._layout()
@@ -119,11 +121,7 @@ class MergedSegment(Segment):
     def _gather(self, name: str) -> pa.Array:
         if ROW_COLUMNS.get(self.log) == name:
             return pa.array(self.numbers(name))
-        parts = []
-        for number, places in self._places:
-            for segment, _, offsets in self._of[number].groups(self.log, self._rows[places]):
-                part = segment.column(name).take(pa.array(offsets))
-                parts.append(part.dictionary_decode() if pa.types.is_dictionary(part.type) else part)
+        parts = ask_each(self._places, lambda number, places: self._of[number].take(self.log, name, self._rows[places]))
         order = np.argsort(np.concatenate([places for _, places in self._places]), kind="stable")
         whole = pa.concat_arrays(parts).take(pa.array(order))
         kind = self._layout().field(name).type
@@ -134,8 +132,11 @@ class MergedSegment(Segment):
         found = self._numbers.get((name, missing))
         if found is None:
             out: NDArray[Any] | None = None
-            for number, places in self._places:
-                values = self._of[number].numbers(self.log, name, self._rows[places], missing)
+            each = ask_each(
+                self._places,
+                lambda number, places: self._of[number].numbers(self.log, name, self._rows[places], missing),
+            )
+            for (number, places), values in zip(self._places, each, strict=True):
                 if ROW_COLUMNS.get(self.log) == name and self._to_whole is not None and number:
                     values = translate(values.astype(np.int64), self._to_whole(number))
                 out = np.empty(self.rows, values.dtype) if out is None else out
@@ -143,6 +144,19 @@ class MergedSegment(Segment):
             assert out is not None
             found = self._numbers[name, missing] = out
         return found
+
+    def values(self, name: str, offsets: NDArray[np.int64]) -> list[Any]:
+        """Return the Python values of one column at some offsets."""
+        if ROW_COLUMNS.get(self.log) == name:
+            return list(self.numbers(name)[offsets].tolist())
+        out: list[Any] = [None] * len(offsets)
+        homes = self._homes[offsets]
+        parts = [(int(n), np.flatnonzero(homes == n)) for n in np.flatnonzero(np.bincount(homes)).tolist()]
+        each = ask_each(parts, lambda number, at: self._of[number].values(self.log, name, self._rows[offsets[at]]))
+        for (_, at), values in zip(parts, each, strict=True):
+            for place, value in zip(at.tolist(), values, strict=True):
+                out[place] = value
+        return out
 
     def reader(self, name: str) -> Reader:
         """Return a function that gives the Python value of one column at an offset."""
@@ -280,7 +294,7 @@ class UnionSnapshot(Snapshot):
             known = before.orders.get(log) if before is not None else None
             self.orders[log] = self._order(log, known or Order.none(len(self.of)))
         chunks = self.orders.get("chunks") or Order.none(len(self.of))
-        self.shards = tuple(Shard(view, chunks.of(n)) for n, view in enumerate(views, 1))
+        self.shards = tuple(make_shard(view, chunks.of(n)) for n, view in enumerate(views, 1))
         self.homes = Homes(self.shards, chunks.homes - 1, chunks.rows)
         self.chunk_counts = chunks.seen[1:]
         if root.space is not None:
@@ -301,10 +315,10 @@ class UnionSnapshot(Snapshot):
         ]
         if tuple(stops) == known.seen:
             return known
-        stamps = [
-            each.column(log, "recorded_at", start=seen)[: stop - seen].astype(np.int64)
-            for each, seen, stop in zip(self.of, known.seen, stops, strict=True)
-        ]
+        stamps = ask_each(
+            list(zip(self.of, known.seen, stops, strict=True)),
+            lambda each, seen, stop: each.column(log, "recorded_at", start=seen)[: stop - seen].astype(np.int64),
+        )
         return known.extend(stamps)
 
     @property
@@ -351,8 +365,11 @@ class UnionSnapshot(Snapshot):
         if ROW_COLUMNS.get(log) == column:
             return list(self.numbers(log, column, rows).tolist())
         out: list[Any] = [None] * len(rows)
-        for own, at, there in self._split(log, rows):
-            for place, value in zip(at, own.values(log, column, there), strict=True):
+        parts = list(self._split(log, rows))
+        for (_, at, _), values in zip(
+            parts, ask_each(parts, lambda own, _, there: own.values(log, column, there)), strict=True
+        ):
+            for place, value in zip(at, values, strict=True):
                 out[place] = value
         return out
 
@@ -361,8 +378,11 @@ class UnionSnapshot(Snapshot):
         if not self._is_merged(log):
             return super().records(log, rows, names)
         out: list[dict[str, Any]] = [{}] * len(rows)
-        for own, at, there in self._split(log, rows):
-            for place, record in zip(at, own.records(log, there, names), strict=True):
+        parts = list(self._split(log, rows))
+        for (_, at, _), records in zip(
+            parts, ask_each(parts, lambda own, _, there: own.records(log, there, names)), strict=True
+        ):
+            for place, record in zip(at, records, strict=True):
                 out[place] = record
         name = ROW_COLUMNS.get(log, "")
         if out and name in out[0]:

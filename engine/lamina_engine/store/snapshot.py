@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,9 @@ from lamina_engine.errors import VaultCorrupt
 from lamina_engine.schema import vector_log
 from lamina_engine.store.manifest import Manifest, SegmentRef, Space
 from lamina_engine.store.segments import Segment
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Rows = NDArray[np.int64]
 
@@ -134,6 +137,16 @@ class Snapshot:
         parts = self.segments(log)
         readers = {owner: parts[owner].reader(column) for owner in set(owners)}
         return [readers[owner](offset) for owner, offset in zip(owners, offsets, strict=True)]
+
+    def take(self, log: str, column: str, rows: Rows) -> pa.Array:
+        """Return any column at ascending rows, dictionaries decoded."""
+        import pyarrow as pa
+
+        parts = []
+        for segment, _, offsets in self.groups(log, rows):
+            part = segment.column(column).take(pa.array(offsets))
+            parts.append(part.dictionary_decode() if pa.types.is_dictionary(part.type) else part)
+        return pa.concat_arrays(parts)
 
     @property
     def holders(self) -> tuple[Snapshot, ...]:
