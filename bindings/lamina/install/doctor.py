@@ -95,6 +95,12 @@ def _vault_findings(named: str | None) -> Iterator[Finding]:
         yield Finding(
             "vault", f"a {gate.IGNORE} leaves {Path.cwd()} out", f"remove it from {gate.IGNORE}, if it should be in"
         )
+    if root.startswith(location.SERVED):
+        yield Finding(
+            "vault", f"{root} is served by a cluster: commands and the MCP server read it, hooks do not",
+            "lamina init --user" if named else f"unset {location.ENVIRONMENT} && lamina init --user",
+        )  # fmt: skip
+        return
     if location.is_url(root):
         yield Finding(
             "vault", f"{root} is on object storage: commands and the MCP server open it, hooks do not",

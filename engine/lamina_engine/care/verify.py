@@ -323,6 +323,9 @@ def _verify_shard(
         place, own = shard_place(root, files, number)
         found = verify(place, deep=deep, repair=repair, files=own)
         manifest = manifests.load_newest(place)[1]
+    except VaultNotFound:
+        report.add("shard", name, "it is missing", "put the shard back from a copy")
+        return
     except (LaminaError, OSError) as error:
         report.add("shard", name, str(error), "put the shard back from a copy")
         return

@@ -46,8 +46,9 @@ def vault_overview(memory: Memory, scope: Scope, now_us: int) -> list[Item]:
     order = rows[np.lexsort((rows, created))][::-1]  # undated ones, by the least number there is, come last
     lines += ["Newest:", *_lines(view, order[:_READ], _NEWEST)]
     age = age_text(None if newest is None else max(now_us - newest, 0) / US_PER_S)
+    name = memory.config.name or memory.root.name
     return [
-        Item("overview", ID, "\n".join(lines), TYPE, "", memory.root.name, day_text(newest), age, "fresh", title="What this vault holds")
+        Item("overview", ID, "\n".join(lines), TYPE, "", name, day_text(newest), age, "fresh", title="What this vault holds")
     ]  # fmt: skip
 
 

@@ -273,7 +273,7 @@ class Tables(Cache):
         """Stop reading a damaged file or folder; the log serves until a writer rebuilds it."""
         if name not in self._distrusted:
             logger.warning(
-                "index %s is damaged (%s); the log is read in its place, the next write makes it again", name, error
+                "index %s cannot be used (%s); the log is read in its place, the next write makes it again", name, error
             )
         self._distrusted.add(name)
         self._terms.pop(name.removesuffix(".terms") + ".arrow", None)

@@ -77,7 +77,7 @@ class ShardedMemory(Memory):
             return Memory(place, mode=mode, clock=clock, files=own, settings=self._given_settings)
         except VaultNotFound as error:
             raise VaultCorrupt(
-                f"{self.root} has {count} shards, and {shard_name(number)} is missing: {error}; put it back from a copy"
+                f"{self.root} has {count} shards, and {shard_name(number)} is missing: put it back from a copy"
             ) from error
 
     def _make_tables(self, distrusted: Collection[str] = ()) -> UnionTables:

@@ -209,14 +209,17 @@ def test_seconds_where_milliseconds_are_read(place: Place, capsys: pytest.Captur
     assert any("reads milliseconds" in each["text"] for each in findings)
 
 
+@pytest.mark.parametrize(
+    ("address", "told"), [("s3://bucket/vault", "object storage"), ("http://10.0.0.5:8000/team", "served by a cluster")]
+)
 def test_an_address_is_no_vault_for_hooks(
-    place: Place, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    place: Place, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], address: str, told: str
 ) -> None:
-    monkeypatch.setenv("LAMINA_VAULT", "s3://bucket/vault")
+    monkeypatch.setenv("LAMINA_VAULT", address)
     code, findings = examined(capsys)
     said = next(each for each in findings if each["about"] == "vault")
     assert (code, said["remedy"]) == (1, "unset LAMINA_VAULT && lamina init --user")
-    assert "object storage" in said["text"]
+    assert told in said["text"]
 
 
 def test_nothing_installed(place: Place, capsys: pytest.CaptureFixture[str]) -> None:

@@ -192,12 +192,15 @@ def test_a_vault_of_plain_notes_tells_what_it_holds(lexical_vault: Vault, tmp_pa
     lexical_vault.ingest(folder)
     (item,) = lexical_vault.bootstrap("s").items
     lines = item.text.splitlines()
-    assert (item.part, item.id) == ("overview", "vault:overview")
+    assert (item.part, item.id, item.source) == ("overview", "vault:overview", "vault")
     assert lines[0] == "12 sources, 12 chunks, from 2026-01-01 to 2026-01-12"
     assert lines[1] == "Folders: topic0 4, topic1 4, topic2 4"
     assert lines[3].startswith("- 2026-01-12 Note 11 (topic2/note11.md) ")
     assert lexical_vault.get(lines[3].rpartition(" ")[2]).title == "Note 11"
     assert lexical_vault.bootstrap("s").items == ()  # once a session
+    (tmp_path / "vault" / "vault.toml").write_text('name = "team"\n')
+    with lamina.open(tmp_path / "vault", mode="r") as named:
+        assert named.bootstrap("t").items[0].source == "team"
 
 
 def test_a_handoff_of_another_agent_is_not_mine(worked: Vault) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 import lamina
 from lamina.vault import vault_place
+from lamina_engine.care.verify import verify
 from lamina_engine.errors import InvalidArgument, VaultCorrupt, VaultExists, VaultReadOnly
 from tests.engine.shards.corpus import records, reopened
 
@@ -71,8 +72,10 @@ def test_a_root_from_an_older_copy_takes_nothing_back(place: Path, tmp_path: Pat
 
 def test_a_missing_shard_is_named(place: Path) -> None:
     shutil.rmtree(place / "shards" / "01")
-    with pytest.raises(VaultCorrupt, match=r"has 3 shards, and shards/01 is missing"):
+    with pytest.raises(VaultCorrupt, match=r"has 3 shards, and shards/01 is missing: put it back from a copy$"):
         reopened(place)
+    (problem,) = verify(place).problems
+    assert (problem.where, problem.message) == ("shards/01", "it is missing")
 
 
 def test_shards_of_other_vaults_are_refused(place: Path) -> None:
