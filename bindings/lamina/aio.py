@@ -579,6 +579,9 @@ class AsyncVault:
         similar_threshold: float | None = None,
         judge: ChatSpec = None,
         budget: Budget | None = None,
+        workers: int = 1,
+        ray: str | None = None,
+        ray_resources: Mapping[str, float] | None = None,
     ) -> BuildReport:
         """Generate links of some kinds, or of all.
 
@@ -592,6 +595,9 @@ class AsyncVault:
             similar_threshold=similar_threshold,
             judge=judge,
             budget=budget,
+            workers=workers,
+            ray=ray,
+            ray_resources=ray_resources,
         )
 
     async def judge(
@@ -789,6 +795,9 @@ class AsyncVault:
         names: TopicNames = "auto",
         namer: ChatSpec = None,
         budget: Budget | None = None,
+        workers: int = 1,
+        ray: str | None = None,
+        ray_resources: Mapping[str, float] | None = None,
         progress: bool | Callable[[Progress], None] = False,
     ) -> ClusterReport:
         """Find topics, or continue the existing ones.
@@ -806,6 +815,9 @@ class AsyncVault:
             names=names,
             namer=namer,
             budget=budget,
+            workers=workers,
+            ray=ray,
+            ray_resources=ray_resources,
             progress=progress,
         )
 
@@ -1367,6 +1379,9 @@ class AsyncLinks:
         similar_threshold: float | None = None,
         judge: ChatSpec = None,
         budget: Budget | None = None,
+        workers: int = 1,
+        ray: str | None = None,
+        ray_resources: Mapping[str, float] | None = None,
     ) -> BuildReport:
         """Generate links; a second run changes nothing, and links that no longer hold are withdrawn.
 
@@ -1380,6 +1395,9 @@ class AsyncLinks:
             similar_threshold=similar_threshold,
             judge=judge,
             budget=budget,
+            workers=workers,
+            ray=ray,
+            ray_resources=ray_resources,
         )
 
     async def unresolved(self) -> Results[UnresolvedLink]:
@@ -1512,6 +1530,9 @@ class AsyncTopics:
         names: TopicNames = "auto",
         namer: ChatSpec = None,
         budget: Budget | None = None,
+        workers: int = 1,
+        ray: str | None = None,
+        ray_resources: Mapping[str, float] | None = None,
         progress: bool | Callable[[Progress], None] = False,
     ) -> ClusterReport:
         """Find topics, or continue the existing ones.
@@ -1529,6 +1550,9 @@ class AsyncTopics:
             names=names,
             namer=namer,
             budget=budget,
+            workers=workers,
+            ray=ray,
+            ray_resources=ray_resources,
             progress=progress,
         )
 

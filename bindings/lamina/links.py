@@ -179,6 +179,9 @@ class Links:
         similar_threshold: float | None = None,
         judge: ChatSpec = None,
         budget: Budget | None = None,
+        workers: int = 1,
+        ray: str | None = None,
+        ray_resources: Mapping[str, float] | None = None,
     ) -> BuildReport:
         """Generate links; a second run changes nothing, and links that no longer hold are withdrawn.
 
@@ -200,6 +203,12 @@ class Links:
             ``$LAMINA_JUDGE_MODEL`` (key: ``$LAMINA_JUDGE_KEY``, else ``$OPENAI_API_KEY``).
         budget : Budget, optional
             Limit of requests and tokens for ``judged``.
+        workers : int
+            Processes that compare vectors for ``semantic`` and ``similar``; 1 works in this one. The links are the same.
+        ray : str, optional
+            Address of a running Ray cluster whose workers do it instead; needs ``lamina[cluster]``.
+        ray_resources : mapping, optional
+            Resources of the cluster that each of its tasks reserves beside one CPU, such as ``{"big_memory": 1}``.
 
         Returns
         -------
@@ -213,6 +222,8 @@ class Links:
             For an unknown kind, or an option out of range.
         InvalidConfig
             When ``judged`` is named and no endpoint is configured or usable.
+        MissingExtra, ClusterUnreachable
+            With ``ray``.
         VaultReadOnly, VaultLocked, OSError
 
         Examples
@@ -220,6 +231,7 @@ class Links:
         >>> vault.links.build(["sequence"]).kinds["sequence"].withdrawn
         0
         """
+        from lamina_engine.executor import open_executor
         from lamina_engine.graph.generators import build
         from lamina_engine.judging.queue import resolve_judge
 
@@ -228,10 +240,11 @@ class Links:
                 f"kinds={kinds!r} must be a list of kinds of links, or None for all that need no model"
             )
         judge = resolve_judge(judge) if kinds is None or "judged" in kinds else None
-        return build(
-            self._memory, kinds, threshold=threshold, most=most, similar_threshold=similar_threshold,
-            judge=judge, budget=budget,
-        )  # fmt: skip
+        with open_executor(workers, ray, ray_resources) as executor:
+            return build(
+                self._memory, kinds, threshold=threshold, most=most, similar_threshold=similar_threshold,
+                judge=judge, budget=budget, executor=executor,
+            )  # fmt: skip
 
     def unresolved(self) -> Results[UnresolvedLink]:
         """Return the links in texts whose note is missing or ambiguous, by source.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Literal, cast
 
 from lamina.results import Results
@@ -82,6 +82,9 @@ class Topics:
         names: TopicNames = "auto",
         namer: ChatSpec = None,
         budget: Budget | None = None,
+        workers: int = 1,
+        ray: str | None = None,
+        ray_resources: Mapping[str, float] | None = None,
         progress: bool | Callable[[Progress], None] = False,
     ) -> ClusterReport:
         """Find topics, or continue the existing ones.
@@ -97,8 +100,9 @@ class Topics:
         threshold : float or "auto"
             Maximum angular distance, arccos(cosine)/π, of a topic's chunks to its centre; calibrated on the vault's
             vectors by default. 0.09 is the value of the system that the episodic profile follows.
-        method : {"auto", "exact", "approx"}
-            Search for neighbours.
+        method : {"auto", "exact", "approx", "parts"}
+            Search for neighbours; ``parts`` clusters regions of some 50,000 chunks by themselves and joins their topics,
+            which is approximate, and which other processes and machines can share.
         selection : {"topics", "eom", "leaf"}
             ``topics`` smooths, splits large clusters and takes in noise within the threshold; the others are plain
             HDBSCAN.
@@ -112,6 +116,12 @@ class Topics:
             topic and the beginnings of a few chunks.
         budget : Budget, optional
             Limit of requests and tokens for naming; 100,000 tokens by default.
+        workers : int
+            Processes that cluster parts; 1 works in this one. The topics are the same.
+        ray : str, optional
+            Address of a running Ray cluster whose workers do it instead; needs ``lamina[cluster]``.
+        ray_resources : mapping, optional
+            Resources of the cluster that each of its tasks reserves beside one CPU, such as ``{"big_memory": 1}``.
         progress : bool or callable
             True shows a bar on stderr; a callable receives each step. An exception that it raises ends the run and
             leaves the vault as it was.
@@ -123,6 +133,8 @@ class Topics:
         Raises
         ------
         InvalidArgument, VaultReadOnly, VaultLocked, OSError
+        MissingExtra, ClusterUnreachable
+            With ``ray``.
         InvalidConfig
             When a model is asked for and none is configured or usable.
 
@@ -132,13 +144,14 @@ class Topics:
         0
         """
         from lamina.progress import reporter
+        from lamina_engine.executor import open_executor
         from lamina_engine.topics.clustering import cluster
 
-        with reporter(progress) as report:
+        with open_executor(workers, ray, ray_resources) as executor, reporter(progress) as report:
             return cluster(
                 self._memory, min_cluster_size=min_cluster_size, min_samples=min_samples, threshold=threshold,
                 method=method, selection=selection, full=full, names=names, namer=namer, budget=budget,
-                progress=report,
+                executor=executor, progress=report,
             )  # fmt: skip
 
     def places(self, *, history: bool = False) -> pa.Table:

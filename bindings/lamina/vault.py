@@ -1256,16 +1256,20 @@ class Vault:
         similar_threshold: float | None = None,
         judge: ChatSpec = None,
         budget: Budget | None = None,
+        workers: int = 1,
+        ray: str | None = None,
+        ray_resources: Mapping[str, float] | None = None,
     ) -> BuildReport:
         """Generate links of some kinds, or of all; see `lamina.links.Links.build`.
 
         Raises
         ------
-        InvalidArgument, InvalidConfig, VaultReadOnly, VaultLocked, OSError
+        InvalidArgument, InvalidConfig, MissingExtra, ClusterUnreachable, VaultReadOnly, VaultLocked, OSError
         """
         return self.links.build(
-            kinds, threshold=threshold, most=most, similar_threshold=similar_threshold, judge=judge, budget=budget
-        )
+            kinds, threshold=threshold, most=most, similar_threshold=similar_threshold, judge=judge, budget=budget,
+            workers=workers, ray=ray, ray_resources=ray_resources,
+        )  # fmt: skip
 
     def judge(
         self,
@@ -1480,17 +1484,20 @@ class Vault:
         names: TopicNames = "auto",
         namer: ChatSpec = None,
         budget: Budget | None = None,
+        workers: int = 1,
+        ray: str | None = None,
+        ray_resources: Mapping[str, float] | None = None,
         progress: bool | Callable[[Progress], None] = False,
     ) -> ClusterReport:
         """Find topics, or continue the existing ones; see `lamina.topics.Topics.cluster`.
 
         Raises
         ------
-        InvalidArgument, InvalidConfig, VaultReadOnly, VaultLocked, OSError
+        InvalidArgument, InvalidConfig, MissingExtra, ClusterUnreachable, VaultReadOnly, VaultLocked, OSError
         """
         return self.topics.cluster(
             min_cluster_size, min_samples, threshold, method, selection=selection, full=full, names=names, namer=namer,
-            budget=budget, progress=progress,
+            budget=budget, workers=workers, ray=ray, ray_resources=ray_resources, progress=progress,
         )  # fmt: skip
 
     def topic(self, id: str) -> TopicMembers:

@@ -75,11 +75,12 @@ class ProcessExecutor:
         from concurrent.futures import ProcessPoolExecutor
         from multiprocessing import get_context
 
-        pool = ProcessPoolExecutor(self.workers, mp_context=get_context("spawn"))
+        # the function goes to each process once, and not with every item: it may hold all that items are compared with
+        pool = ProcessPoolExecutor(self.workers, get_context("spawn"), initializer=_keep, initargs=(fn,))
         try:
             pending: deque[Future[R]] = deque()
             for item in items:
-                pending.append(pool.submit(fn, item))
+                pending.append(pool.submit(_apply_kept, item))
                 if len(pending) >= _AHEAD * self.workers:
                     yield pending.popleft().result()
             while pending:
@@ -179,6 +180,20 @@ def open_executor(
         raise InvalidArgument(f"resources={dict(resources)!r} are those of a Ray cluster; name one, or leave them out")
     else:
         yield InlineExecutor() if workers == 1 else ProcessExecutor(workers)
+
+
+_kept: list[Callable[[Any], Any]] = []
+"""The function of this process, where it is one of a pool."""
+
+
+def _keep(fn: Callable[[Any], Any]) -> None:
+    """Keep the function of a pool, in one of its processes."""
+    _kept[:] = [fn]
+
+
+def _apply_kept(item: Any) -> Any:
+    """Apply the function of the pool."""
+    return _kept[0](item)
 
 
 def _apply(fn: Callable[[Any], Any], item: Any) -> Any:

@@ -53,6 +53,18 @@ def test_topics_are_found_listed_and_shown(folder: Path) -> None:
     assert run(folder, "topics", "--limit", "1").stdout.splitlines()[-1] == "and 2 more"
 
 
+def test_topics_by_parts_in_other_processes_are_called_approximate(folder: Path) -> None:
+    got = run(folder, "cluster", "--method", "parts", "--workers", "2", "--full")
+    assert got.exit_code == 0, got.output
+    assert got.stdout.startswith("found 3 topics in 36 chunks (approximate, ")
+    refused = run(folder, "cluster", "--workers", "2")
+    assert (refused.exit_code, "give method='parts'" in refused.stderr) == (1, True)
+    assert run(folder, "cluster", "--full").stdout.startswith("found 3 topics in 36 chunks (")
+    spread = run(folder, "links", "build", "semantic", "--workers", "2")
+    assert spread.exit_code == 0, spread.output
+    assert spread.stdout.startswith("semantic")
+
+
 def test_clustering_again_changes_nothing_and_full_says_what_it_found(folder: Path) -> None:
     assert run(folder, "cluster").stdout.startswith("nothing changed: 3 topics")
     report = json.loads(run(folder, "cluster", "--full", "--json").stdout)

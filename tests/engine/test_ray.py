@@ -162,6 +162,35 @@ def test_an_ingest_gives_what_it_gives_here_though_a_worker_is_killed(
     cluster.wait_for(2)
 
 
+def test_links_and_topics_are_those_that_are_made_here(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lamina_engine.topics.parts.PART_ROWS", 300)
+    clock = lamina.FixedClock(NOW)
+    with (
+        lamina.open(tmp_path / "here", create=True, clock=clock) as here,
+        lamina.open(tmp_path / "there", create=True, clock=clock) as there,
+    ):
+        for vault in (here, there):
+            vault.add(RECORDS, links=False)
+        own, report = here.links.build(["semantic"]), there.links.build(["semantic"], ray=cluster.address)
+        assert own.added == report.added > 100
+        assert there.links.unresolved() == here.links.unresolved()
+        for each in RECORDS[::60]:
+            assert there.links(each["id"]) == here.links(each["id"])
+        assert there.links.build(["semantic"], ray=cluster.address).kinds["semantic"].unchanged == own.added
+        steps: list[str] = []
+        found = there.cluster(
+            method="parts", ray=cluster.address, progress=lambda step: steps.append(f"{step.stage} {step.done}")
+        )
+        assert found.topics == here.cluster(method="parts").topics > 1
+        assert found.approximate
+        assert "parts 2" in steps
+        assert there.topics() == here.topics()
+        with pytest.raises(InvalidArgument, match="give method='parts'"):
+            there.cluster(ray=cluster.address)
+
+
 def test_a_job_that_is_killed_goes_on_where_it_was(cluster: Cluster, tmp_path: Path) -> None:
     """`lamina reindex file://... --ray` is killed; the next run makes no vector twice, and the vault was whole meanwhile."""
     pytest.importorskip("obstore")

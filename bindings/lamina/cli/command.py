@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import functools
 import json
@@ -9,7 +10,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 import click
 
@@ -268,6 +269,36 @@ def limit_option(default: int, noun: str) -> Callable[[F], F]:
     return click.option(
         "--limit", type=click.IntRange(min=0), default=default, show_default=True, metavar="N", help=help_
     )
+
+
+def executor_options(work: str) -> Callable[[F], F]:
+    """Add the options for where work runs; the function receives them as one ``spread``."""
+
+    def add(function: F) -> F:
+        @functools.wraps(function)
+        def run(call: Any, *, workers: int, ray: str | None, resources: dict[str, float], **given: Any) -> None:
+            function(call, spread={"workers": workers, "ray": ray, "ray_resources": resources or None}, **given)
+
+        resources_option("each task")(run)
+        click.option("--ray", metavar="ADDRESS", help="Running Ray cluster whose workers do that: host:port, or auto.")(
+            run
+        )
+        click.option(
+            "--workers",
+            type=click.IntRange(1),
+            default=1,
+            show_default=True,
+            metavar="N",
+            help=f"Processes that {work}.",
+        )(run)
+        return cast("F", run)
+
+    return add
+
+
+def quiet_cluster(spread: Mapping[str, Any]) -> contextlib.AbstractContextManager[object]:
+    """Return a context in which what Ray prints of its cluster goes to stderr: a document stands alone on stdout."""
+    return contextlib.redirect_stdout(sys.stderr) if spread["ray"] else contextlib.nullcontext()
 
 
 def resources_option(owner: str) -> Callable[[F], F]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from lamina.cli.command import Call, command, embedder_option, json_object, resources_option
+from lamina.cli.command import Call, command, embedder_option, executor_options, json_object, quiet_cluster
 from lamina.cli.terminal import bold, count_of, dim, printable
 from lamina_engine.errors import InvalidArgument
 
@@ -59,12 +58,7 @@ _WRITTEN: Final = {"chunks": ("chunk", "written"), "links": ("link", "made"), "r
 @click.option("--recover", is_flag=True, help="With --kind tasks: set a corrupt file aside and continue.")
 @click.option("--facts", is_flag=True, help='Also extract facts from frontmatter and "key:: value" lines.')
 @click.option("--follow", is_flag=True, help="Keep watching, and read files again as they change, until Ctrl-C.")
-@click.option(
-    "--workers", type=click.IntRange(1), default=1, show_default=True, metavar="N",
-    help="Processes that read, cut and embed documents.",
-)  # fmt: skip
-@click.option("--ray", metavar="ADDRESS", help="Running Ray cluster whose workers do that: host:port, or auto.")
-@resources_option("each task")
+@executor_options("read, cut and embed documents")
 @click.option("--no-progress", is_flag=True, help="Show no progress bar.")
 @embedder_option
 def ingest(
@@ -74,9 +68,7 @@ def ingest(
     redact: Policy,
     facts: bool,
     follow: bool,
-    workers: int,
-    ray: str | None,
-    resources: dict[str, float],
+    spread: dict[str, Any],
     no_progress: bool,
     embedder: str | None,
     **options: Any,
@@ -94,18 +86,15 @@ def ingest(
         )
     if follow and "-" in paths:
         raise click.UsageError("standard input cannot be followed; give files or folders")
-    if follow and (ray or workers > 1):
+    if follow and (spread["ray"] or spread["workers"] > 1):
         raise click.UsageError("--follow reads what changes, here; leave --workers and --ray out")
-    spread: dict[str, Any] = {"workers": workers, "ray": ray, "ray_resources": resources or None}
-    # Ray prints what befalls its cluster on standard output, where the document is to stand alone
-    aside = contextlib.redirect_stdout(sys.stderr) if ray else contextlib.nullcontext()
     with call.open(embedder=embedder, redactor=Redactor(redact)) as vault:
         if follow:
             for report in vault.follow(paths, columns=named or None, **options):
                 _answer(call, report.to_dict())
                 sys.stdout.flush()
             return
-        with aside:
+        with quiet_cluster(spread):
             report = vault.ingest(
                 paths, columns=named or None, progress=not no_progress, facts=facts, **spread, **options
             )

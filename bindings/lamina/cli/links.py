@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from lamina.cli.command import SETTINGS, Call, call_options, command, embedder_option
+from lamina.cli.command import SETTINGS, Call, call_options, command, embedder_option, executor_options, quiet_cluster
 from lamina.cli.terminal import (
     bold,
     chunk_table,
@@ -63,7 +63,11 @@ _RELATION: Final = click.option(
     "--max-tokens", type=int, default=500_000, show_default=True, metavar="N", help="Token budget of judged links."
 )
 @click.option("--max-requests", type=int, metavar="N", help="Maximum number of requests to the language model.")
-def build(call: Call, kinds: tuple[LinkKind, ...], max_tokens: int, max_requests: int | None, **options: Any) -> None:
+@executor_options("compare vectors")
+def build(
+    call: Call, kinds: tuple[LinkKind, ...], max_tokens: int, max_requests: int | None, spread: dict[str, Any],
+    **options: Any,
+) -> None:  # fmt: skip
     """Generate links of some kinds, or of all but temporal.
 
     KIND is sequence, temporal, semantic, wikilinks, markdown, mention, entity, similar or judged. Judged links are made by a
@@ -72,8 +76,8 @@ def build(call: Call, kinds: tuple[LinkKind, ...], max_tokens: int, max_requests
     from lamina_engine.judging.queue import Budget
 
     budget = Budget(max_requests, max_tokens)
-    with call.open() as vault:
-        report = vault.build_links(list(kinds) or None, budget=budget, **options)
+    with call.open() as vault, quiet_cluster(spread):
+        report = vault.build_links(list(kinds) or None, budget=budget, **spread, **options)
     document = {"kinds": {kind: asdict(found) for kind, found in report.kinds.items()}, "seconds": report.seconds}
     call.answer(document | {"unresolved": report.unresolved}, lambda: _build_lines(report))
 

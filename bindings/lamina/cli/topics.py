@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lamina.cli.command import Call, command, limit_option
+from lamina.cli.command import Call, command, executor_options, limit_option, quiet_cluster
 from lamina.cli.terminal import bold, count_of, dim, printable, short_id, table
 
 if TYPE_CHECKING:
@@ -37,7 +37,9 @@ class _Threshold(click.ParamType[Any]):
         return number
 
 
-@command("cluster", "lamina cluster", "lamina cluster --threshold 0.09 --json", "lamina cluster --selection leaf")
+@command("cluster", "lamina cluster", "lamina cluster --threshold 0.09 --json", "lamina cluster --selection leaf",
+    "lamina cluster --method parts --ray 10.0.0.5:6379",
+)  # fmt: skip
 @click.option(
     "--min-cluster-size",
     type=click.IntRange(2),
@@ -57,8 +59,8 @@ class _Threshold(click.ParamType[Any]):
     help="Angular distance to a topic's centre that its chunks keep to: auto, or 0 to 1.",
 )  # fmt: skip
 @click.option(
-    "--method", type=click.Choice(["auto", "exact", "approx"]), default="auto", show_default=True,
-    help="Search for neighbours.",
+    "--method", type=click.Choice(["auto", "exact", "approx", "parts"]), default="auto", show_default=True,
+    help="Search for neighbours; parts: regions by themselves, their topics joined.",
 )  # fmt: skip
 @click.option(
     "--selection", type=click.Choice(["topics", "eom", "leaf"]), default="topics", show_default=True,
@@ -69,9 +71,10 @@ class _Threshold(click.ParamType[Any]):
     help="auto: a language model where $LAMINA_JUDGE_URL is set, else words.",
 )  # fmt: skip
 @click.option("--max-tokens", type=click.IntRange(0), metavar="N", help="Token budget of naming. [default: 100000]")
+@executor_options("cluster parts (with --method parts)")
 @click.option("--full", is_flag=True, help="Cluster everything again instead of continuing the existing topics.")
 @click.option("--no-progress", is_flag=True, help="Show no progress bar.")
-def cluster(call: Call, no_progress: bool, max_tokens: int | None, **options: Any) -> None:
+def cluster(call: Call, no_progress: bool, max_tokens: int | None, spread: dict[str, Any], **options: Any) -> None:
     """Group chunks into topics.
 
     Run it again when much has changed: topics keep their ids and names. New chunks are counted to topics at once.
@@ -79,8 +82,8 @@ def cluster(call: Call, no_progress: bool, max_tokens: int | None, **options: An
     from lamina_engine.embed.chat import Budget
 
     budget = None if max_tokens is None else Budget(tokens=max_tokens)
-    with call.open() as vault:
-        report = vault.cluster(progress=not no_progress, budget=budget, **options)
+    with call.open() as vault, quiet_cluster(spread):
+        report = vault.cluster(progress=not no_progress, budget=budget, **spread, **options)
     call.answer(report.to_dict(), lambda: _cluster_lines(report))
 
 
@@ -96,7 +99,8 @@ def _cluster_lines(report: ClusterReport) -> Iterator[str]:
     if report.named:
         yield f"named {count_of(report.named, 'topic')} by a language model"
     verb = "continued" if report.incremental else "found"
-    yield f"{verb} {count_of(report.topics, 'topic')} in {count_of(report.chunks, 'chunk')} ({report.seconds:.1f} s)"
+    how = f"{'approximate, ' if report.approximate else ''}{report.seconds:.1f} s"
+    yield f"{verb} {count_of(report.topics, 'topic')} in {count_of(report.chunks, 'chunk')} ({how})"
     facts = [
         (f"{report.parents:,}", "wider topics above them"),
         (f"{report.members:,}", "chunks in topics"),

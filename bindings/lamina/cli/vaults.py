@@ -25,8 +25,9 @@ from lamina.cli.command import (
     embedder_choice,
     embedder_name,
     embedder_option,
+    executor_options,
     filter_options,
-    resources_option,
+    quiet_cluster,
 )
 from lamina.cli.terminal import chunk_table, clip, columns, count_of, dim, printable, short_id, table
 from lamina.vault import open_vault, vault_path, vault_place, write_settings
@@ -435,18 +436,7 @@ _EVENTS: Final = "Append progress to FILE, one JSON object a line (stage, done, 
     metavar="N",
     help="Rows per commit.",
 )
-@click.option(
-    "--workers",
-    type=click.IntRange(1),
-    default=1,
-    show_default=True,
-    metavar="N",
-    help="Processes that embed and analyse.",
-)
-@click.option(
-    "--ray", metavar="ADDRESS", help="Running Ray cluster whose workers embed and analyse: host:port, or auto."
-)
-@resources_option("each task")
+@executor_options("embed and analyse")
 @click.option("--drop-old", is_flag=True, help="Remove the vectors of the former model.")
 @click.option("--events", metavar="FILE", help=_EVENTS)
 @click.option("--no-progress", is_flag=True, help="Show no progress bar.")
@@ -456,7 +446,7 @@ def reindex(
     restart: bool,
     events: str | None,
     no_progress: bool,
-    resources: dict[str, float],
+    spread: dict[str, Any],
     **options: Any,
 ) -> None:
     """Rebuild indexes and vectors from the log.
@@ -466,13 +456,8 @@ def reindex(
     Exit code 4: the gate was not passed, and the old generation stays in use.
     """
     chosen = embedder if embedder in _NARROW else embedder_choice(embedder) if embedder else None
-    # Ray prints what befalls its cluster on standard output, where the document is to stand alone
-    with (
-        call.open() as vault,
-        _listener(events, show=not no_progress) as progress,
-        contextlib.redirect_stdout(sys.stderr),
-    ):
-        report = vault.reindex(chosen, not restart, progress=progress, ray_resources=resources, **options)
+    with call.open() as vault, _listener(events, show=not no_progress) as progress, quiet_cluster(spread):
+        report = vault.reindex(chosen, not restart, progress=progress, **spread, **options)
     document = report.to_dict()
     call.answer(document, lambda: _reindex_lines(document))
 

@@ -18,6 +18,7 @@ from lamina_engine.profiles import TASK_TYPES
 from lamina_engine.reports import Report
 
 if TYPE_CHECKING:
+    from lamina_engine.executor import Executor
     from lamina_engine.judging.queue import Budget, Judge
     from lamina_engine.memory import Memory
 
@@ -86,8 +87,12 @@ def build(
     task_types: Sequence[str] = TASK_TYPES,
     judge: Judge | None = None,
     budget: Budget | None = None,
+    executor: Executor | None = None,
 ) -> BuildReport:
-    """Run link generators; each gives all its claims, so a second run changes nothing."""
+    """Run link generators; each gives all its claims, so a second run changes nothing.
+
+    The executor compares vectors, which takes nearly all the time in a large vault; the others read texts, here.
+    """
     wanted = _check_kinds(kinds)
     if "judged" in wanted and judge is None and kinds is not None:
         from lamina_engine.judging.queue import no_judge
@@ -110,10 +115,11 @@ def build(
     generators: dict[str, Callable[[], LinkCounts | KindReport]] = {
         "sequence": lambda: sequence.build(memory),
         "temporal": lambda: temporal.build_temporal(memory),
-        "semantic": lambda: semantic.build(memory, threshold=threshold, most=most),
+        "semantic": lambda: semantic.build(memory, threshold=threshold, most=most, executor=executor),
         "entity": lambda: entity.build(memory),
         "similar": lambda: semantic.build(
-            memory, threshold=similar_threshold, most=most, origin=semantic.SIMILAR, types=tuple(task_types)
+            memory, threshold=similar_threshold, most=most, origin=semantic.SIMILAR, types=tuple(task_types),
+            executor=executor,
         ),
         "wikilinks": lambda: references.build(memory, references.WIKI, written()),
         "markdown": lambda: references.build(memory, references.MARKDOWN, written()),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from lamina_engine.errors import InvalidArgument
+from lamina_engine.executor import InlineExecutor
 from lamina_engine.graph import background
 from lamina_engine.graph.log import Draft, LinkCounts, sync, write
 from lamina_engine.index.state import ACTIVE
@@ -21,8 +22,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from lamina_engine.executor import Executor
     from lamina_engine.index.view import View
     from lamina_engine.memory import Memory
+    from lamina_kernels.layouts import F32
 
 MOST: Final = 6
 SEMANTIC: Final = "semantic"
@@ -39,6 +42,7 @@ def build(
     most: int = MOST,
     origin: str = SEMANTIC,
     types: tuple[str, ...] = (),
+    executor: Executor | None = None,
 ) -> LinkCounts:
     """Link chunks whose cosine is strictly above a threshold, each to its nearest ones.
 
@@ -56,7 +60,8 @@ def build(
     if threshold is None:
         threshold = background.threshold(view, rows, strict=origin == SIMILAR)
     drafts = [
-        Draft(names[i], names[j], relation, min(cosine, 1.0)) for i, j, cosine in pairs(view, rows, threshold, most)
+        Draft(names[i], names[j], relation, min(cosine, 1.0))
+        for i, j, cosine in pairs(view, rows, threshold, most, executor=executor)
     ]
     return sync(memory, drafts, origin=origin, relations=[relation], redacted=True)
 
@@ -99,22 +104,42 @@ def _documents_of(view: View, rows: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def pairs(
-    view: View, rows: NDArray[np.int64], threshold: float, most: int, wanted: NDArray[np.int64] | None = None
+    view: View,
+    rows: NDArray[np.int64],
+    threshold: float,
+    most: int,
+    wanted: NDArray[np.int64] | None = None,
+    executor: Executor | None = None,
 ) -> Iterator[tuple[int, int, float]]:
     """Yield (i, j, cosine) of wanted rows' nearest above a threshold, as positions; ties by id."""
-    # chunks of one document follow each other: that they are alike too says nothing more
-    matrix, documents = view.vectors.gather(rows), _documents_of(view, rows)
-    d = matrix.shape[1]
     wanted = np.arange(len(rows)) if wanted is None else wanted
-    names = view.snapshot.values("chunks", "id", rows)
-    # a product of d terms is off by at most d u / (1 − d u), u = 2^-24, times the norms, which are 1
-    margin = 2.0 * d * 2.0**-24 + 1e-6
-    for start in range(0, len(wanted), _BLOCK):
-        block = wanted[start : start + _BLOCK]
+    names = [str(name) for name in view.snapshot.values("chunks", "id", rows)]
+    finder = PairFinder(view.vectors.gather(rows), _documents_of(view, rows), names, threshold, most)
+    blocks = (wanted[start : start + _BLOCK] for start in range(0, len(wanted), _BLOCK))
+    for found in (executor or InlineExecutor()).map(finder, blocks):
+        yield from found
+
+
+class PairFinder:
+    """Finder of the nearest of some rows, here or in a worker: what it finds depends on its block alone."""
+
+    def __init__(
+        self, vectors: F32, documents: NDArray[np.int64], names: Sequence[str], threshold: float, most: int
+    ) -> None:
+        # chunks of one document follow each other: that they are alike too says nothing more
+        self._vectors, self._documents, self._names = vectors, documents, names
+        self._threshold, self._most = threshold, most
+
+    def __call__(self, block: NDArray[np.int64]) -> list[tuple[int, int, float]]:
+        """Return (i, j, cosine) for each position i of a block."""
+        matrix, most, d = self._vectors, self._most, self._vectors.shape[1]
+        # a product of d terms is off by at most d u / (1 − d u), u = 2^-24, times the norms, which are 1
+        margin = 2.0 * d * 2.0**-24 + 1e-6
         products = matrix[block] @ matrix.T
-        products[documents[block][:, None] == documents] = -2.0
-        owners, others = np.nonzero(products > threshold - margin)
+        products[self._documents[block][:, None] == self._documents] = -2.0
+        owners, others = np.nonzero(products > self._threshold - margin)
         bounds = np.searchsorted(owners, np.arange(len(block) + 1))
+        result: list[tuple[int, int, float]] = []
         for at, i in enumerate(block.tolist()):
             near = others[bounds[at] : bounds[at + 1]]
             if len(near) > most:
@@ -122,5 +147,6 @@ def pairs(
                 near = near[products[at, near] >= cut - 2.0 * margin]
             if len(near):
                 cosines = exact_dots(matrix[near], matrix[i]).tolist()
-                best = sorted((-cosine, names[j], j) for cosine, j in zip(cosines, near.tolist(), strict=True))
-                yield from ((i, j, -cosine) for cosine, _, j in best[:most] if -cosine > np.float32(threshold))
+                best = sorted((-cosine, self._names[j], j) for cosine, j in zip(cosines, near.tolist(), strict=True))
+                result += [(i, j, -cosine) for cosine, _, j in best[:most] if -cosine > np.float32(self._threshold)]
+        return result

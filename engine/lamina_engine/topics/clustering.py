@@ -13,6 +13,7 @@ import numpy as np
 from lamina_engine.arguments import flag_of
 from lamina_engine.embed.chat import Budget, Chat, ChatSpec
 from lamina_engine.errors import InvalidArgument, VaultReadOnly
+from lamina_engine.executor import Executor, InlineExecutor
 from lamina_engine.index.view import View
 from lamina_engine.reports import Progress, ProgressListener, Report
 from lamina_engine.topics.assignment import assign, check_threshold, measure_confidence
@@ -40,9 +41,10 @@ from lamina_engine.topics.generation import (
     resize_topics,
     write,
 )
-from lamina_engine.topics.hdbscan import Way
+from lamina_engine.topics.hdbscan import EXACT_ROWS
 from lamina_engine.topics.naming import Names, name_topics, resolve_namer
-from lamina_engine.topics.partition import Partition, Selection, Settings, fill_labels, partition_lazily
+from lamina_engine.topics.partition import Method, Partition, Selection, Settings, fill_labels, partition_lazily
+from lamina_engine.topics.parts import partition_by_parts
 from lamina_engine.topics.points import unit_rows
 from lamina_kernels.layouts import F32, I64
 
@@ -81,6 +83,8 @@ class ClusterReport(Report):
     agreement: float
     """Adjusted Rand index with a clustering of a sample (1 where the sample would be everything)."""
     seconds: float
+    approximate: bool = False
+    """True where neighbours were searched for among likely ones, or topics joined from parts."""
     named: int = 0
     """Topics that a language model named in this run."""
     note: str | None = None
@@ -95,6 +99,7 @@ class _Run:
     rows: I64
     settings: Settings
     threads: int | None
+    executor: Executor
     progress: ProgressListener | None
 
     def vectors(self, rows: I64) -> F32:
@@ -110,6 +115,20 @@ class _Run:
         return partition_lazily(
             lambda: self.vectors(rows), self.settings, threshold=threshold, threads=self.threads, progress=progress
         )
+
+    def partition_all(self) -> Partition:
+        """Return the topics of all rows, by parts where the settings say so."""
+        if self.settings.method != "parts":
+            return self.partition(self.rows, self.settings.threshold)
+        return partition_by_parts(
+            self.vectors(self.rows), self.settings, self.executor, threads=self.threads, progress=self.progress
+        )  # fmt: skip
+
+    @property
+    def is_approximate(self) -> bool:
+        """Tell whether the settings do not find the neighbours of each row exactly."""
+        method = self.settings.method
+        return method in ("approx", "parts") or (method == "auto" and self.rows.size > EXACT_ROWS)
 
     def report_step(self, stage: Literal["words", "agreement", "naming"], done: int, total: int) -> None:
         """Report a step, where there is a listener."""
@@ -143,13 +162,14 @@ def cluster(
     min_cluster_size: int = 4,
     min_samples: int | None = None,
     threshold: float | Literal["auto"] = "auto",
-    method: Way = "auto",
+    method: Method = "auto",
     selection: Selection = "topics",
     full: bool = False,
     names: Names = "auto",
     namer: ChatSpec = None,
     budget: Budget | None = None,
     threads: int | None = None,
+    executor: Executor | None = None,
     progress: ProgressListener | None = None,
 ) -> ClusterReport:
     """Cluster the current chunks and put the new generation of topics in force.
@@ -164,6 +184,8 @@ def cluster(
     samples = min_cluster_size if min_samples is None else min_samples
     settings = Settings(_plain(min_cluster_size), _plain(samples), given, method, selection)
     settings.check()
+    if executor is not None and executor.remote and method != "parts":
+        raise InvalidArgument(f"workers and clusters take parts, and method={method!r} has none; give method='parts'")
     full = flag_of(full, "full")
     if budget is not None and not isinstance(budget, Budget):
         raise InvalidArgument(f"budget={budget!r} must be a Budget, such as Budget(tokens=20_000), or None")
@@ -177,7 +199,7 @@ def cluster(
         raise InvalidArgument(
             f"{memory.root} has no vectors, and topics need them; give it a model with `lamina reindex --embedder NAME`"
         )
-    run = _Run(view, usable_rows(view), settings, threads, progress)
+    run = _Run(view, usable_rows(view), settings, threads, executor or InlineExecutor(), progress)
     before = latest(view.snapshot)
     draft = None
     if before is not None and not full and _is_same(before, run):
@@ -257,7 +279,7 @@ def _agreement_now(run: _Run, before: Detail, members: Members) -> float:
 def _cluster_all(run: _Run, before: Detail | None) -> _Draft:
     """Return topics made of everything."""
     view, settings = run.view, run.settings
-    found = run.partition(run.rows, settings.threshold)
+    found = run.partition_all()
     vectors = run.vectors(run.rows)
     old, changed = FormerTopics({}, {}), Drift(run.rows, 0, run.rows.size)
     if before is not None:
@@ -323,5 +345,5 @@ def _report(run: _Run, detail: Detail, draft: _Draft, incremental: bool, started
     return ClusterReport(
         detail.generation, len(draft.topics) - len(above), len(above), run.rows.size, inside, run.rows.size - inside,
         detail.threshold, incremental, True, draft.changed.added.size, draft.changed.removed, draft.kept,
-        detail.agreement, round(time.perf_counter() - started, 3), draft.named, draft.note,
+        detail.agreement, round(time.perf_counter() - started, 3), run.is_approximate, draft.named, draft.note,
     )  # fmt: skip

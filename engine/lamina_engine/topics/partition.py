@@ -46,7 +46,7 @@ _SPARE: Final = 12
 """Neighbours listed beyond those wanted, so that estimates can prove the list."""
 
 
-_TOO_LARGE: Final = 0.5
+TOO_LARGE: Final = 0.5
 
 _COVERED: Final = 0.5
 
@@ -113,6 +113,8 @@ def _step(rows: F32, near: I32, weights: F64) -> None:
 
 
 Selection = Literal["topics", "eom", "leaf"]
+Method = Literal["exact", "approx", "auto", "parts"]
+METHODS: Final[tuple[str, ...]] = get_args(Method)
 
 
 class Layers(NamedTuple):
@@ -152,7 +154,7 @@ def _split_giants(tree: CondensedTree) -> BOOL:
     kept = np.zeros(len(parent), np.bool_)
     for c in range(len(parent) - 1, -1, -1):
         mass_below = sum(sorted(below[c]))  # in one order, whatever the numbering
-        parted = size[c] > _TOO_LARGE * size[0] and held[c] >= _COVERED * size[c]
+        parted = size[c] > TOO_LARGE * size[0] and held[c] >= _COVERED * size[c]
         if c == 0 or parted or mass_below > best[c]:
             best[c] = mass_below
         else:
@@ -170,7 +172,7 @@ def make_layers(tree: CondensedTree, chosen: BOOL) -> Layers:
     count = chosen.astype(np.int64)
     for c in range(chosen.size - 1, 0, -1):
         count[tree.parent[c]] += count[c]
-    above = (count >= 2) & ~chosen & (steady >= PERSISTENCE) & (tree.size <= _TOO_LARGE * tree.size[:1].sum())
+    above = (count >= 2) & ~chosen & (steady >= PERSISTENCE) & (tree.size <= TOO_LARGE * tree.size[:1].sum())
     above[:1] = False
     clusters = np.flatnonzero(_distinct_clusters(tree, above, chosen))
     place = np.full(chosen.size, -1)
@@ -219,15 +221,21 @@ class Settings:
         Other rows that make a place dense, ≥ 1.
     threshold : float or None
         Angular distance; None is calibrated.
-    method : {"exact", "approx", "auto"}
+    method : {"exact", "approx", "auto", "parts"}
+        ``parts`` clusters regions of the space by themselves and joins their topics.
     selection : {"topics", "eom", "leaf"}
     """
 
     min_cluster_size: int = 4
     min_samples: int = 4
     threshold: float | None = None
-    method: Way = "auto"
+    method: Method = "auto"
     selection: Selection = "topics"
+
+    @property
+    def search(self) -> Way:
+        """Search for neighbours within what is clustered at once."""
+        return "auto" if self.method == "parts" else self.method
 
     def check(self) -> None:
         """Raise InvalidArgument where a setting is outside what is allowed."""
@@ -235,7 +243,7 @@ class Settings:
         if isinstance(self.min_samples, bool) or not isinstance(self.min_samples, int) or self.min_samples < 1:
             raise InvalidArgument(f"min_samples={self.min_samples!r} must be a whole number from 1 up")
         for name, value, allowed in (
-            ("method", self.method, get_args(Way)),
+            ("method", self.method, METHODS),
             ("selection", self.selection, get_args(Selection)),
         ):
             if value not in allowed:
@@ -301,8 +309,8 @@ def partition_lazily(
         return _nothing(rows, threshold)
     is_smoothed = settings.selection == "topics"
     if is_smoothed:
-        smooth(rows, method=settings.method, threads=threads, progress=progress)
-    hierarchy = grow(rows, min_samples=settings.min_samples, method=settings.method, threads=threads, progress=progress)
+        smooth(rows, method=settings.search, threads=threads, progress=progress)
+    hierarchy = grow(rows, min_samples=settings.min_samples, method=settings.search, threads=threads, progress=progress)
     if is_smoothed:
         del rows
         rows = read()
@@ -313,8 +321,8 @@ def partition_lazily(
     centroids = directions(sum_by_label(rows, flat.labels, flat.clusters.size))
     limit = calibrate(rows, flat.labels) if threshold is None else threshold
     labels = flat.labels
-    if is_smoothed and centroids.size:
-        labels = np.where(_own_distance(rows, centroids, labels) < limit, labels, -1)
+    if is_smoothed:
+        labels = drop_distant(rows, centroids, labels, limit)
     clusters = np.searchsorted(found.clusters, flat.clusters)
     return Partition(labels, np.where(labels >= 0, flat.probabilities, 0.0), centroids, limit, clusters, found)
 
@@ -327,6 +335,13 @@ def fill_labels(rows: F32, found: Partition) -> I64:
     labels = found.labels.copy()
     labels[noise] = assign_positions(rows, noise, found.centroids, found.threshold).topics
     return labels
+
+
+def drop_distant(rows: F32, centroids: F32, labels: I64, threshold: float) -> I64:
+    """Return labels without those of rows that lie beyond the threshold from their topic's centroid."""
+    if not centroids.size:
+        return labels
+    return np.where(_own_distance(rows, centroids, labels) < threshold, labels, -1)
 
 
 def _own_distance(rows: F32, centroids: F32, labels: I64) -> F64:
