@@ -121,7 +121,7 @@ def pairs(
 
 
 class PairFinder:
-    """Finder of the nearest of some rows, here or in a worker: what it finds depends on its block alone."""
+    """Finder of the nearest of some rows, here or in a worker."""
 
     def __init__(
         self, vectors: F32, documents: NDArray[np.int64], names: Sequence[str], threshold: float, most: int

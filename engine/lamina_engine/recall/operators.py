@@ -1,7 +1,7 @@
 """Query operators: phrases, prefixes, typos, required and excluded clauses, and fields.
 
 ======================  ==========================================================================================
-``"exact phrase"``      the words stand side by side, in this order; required
+``"exact phrase"``      the words stand side by side, in this order; required, but in a question (``…?``)
 ``prefix*``             any word that begins so
 ``typo~`` ``typo~2``    any word within one edit, or two
 ``+clause``             required
@@ -86,7 +86,7 @@ def parse_query(query: str) -> ParsedQuery:
     between: list[str] = []
     at = 0
     for match in _clause().finditer(query):
-        clause = _clause_of(match)
+        clause = _clause_of(match, _asks(query))
         if clause is None:
             continue
         clauses.append(clause)
@@ -107,7 +107,7 @@ def drop_clauses(query: str, clauses: Collection[Clause]) -> str:
     kept: list[str] = []
     at = 0
     for match in _clause().finditer(query):
-        clause = _clause_of(match)
+        clause = _clause_of(match, _asks(query))
         if clause in clauses and clause is not None:
             is_word = clause.need != "not" and clause.field in (None, "title")
             kept += [query[at : match.start()], clause.text if is_word else ""]
@@ -115,7 +115,13 @@ def drop_clauses(query: str, clauses: Collection[Clause]) -> str:
     return " ".join("".join([*kept, query[at:]]).split())
 
 
-def _clause_of(match: re.Match[str]) -> Clause | None:
+def _asks(query: str) -> bool:
+    """Tell whether a query is a question."""
+    # what it quotes is then a name in it, and the answer may stand elsewhere
+    return query.rstrip().endswith(("?", "？"))
+
+
+def _clause_of(match: re.Match[str], asks: bool) -> Clause | None:
     """Return the operator that a match is; None where it is text."""
     sign, field = match["sign"], match["field"]
     need: Need = "not" if sign == "-" else "must" if sign or field else "may"
@@ -123,7 +129,7 @@ def _clause_of(match: re.Match[str]) -> Clause | None:
     if phrase is not None:
         if not _WORD.search(phrase):
             return None
-        return Clause("phrase", phrase.strip(), "not" if sign == "-" else "must", field)
+        return Clause("phrase", phrase.strip(), need if asks or need == "not" else "must", field)
     if match["suffix"]:
         if match["suffix"] == "*":
             return Clause("prefix", match["stem"], need, field)

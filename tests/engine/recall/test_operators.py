@@ -11,6 +11,8 @@ from lamina_engine.recall.operators import Clause, parse_query
 CASES: list[tuple[str, str, list[Clause]]] = [
     ('"build failed"', "build failed", [Clause("phrase", "build failed", "must")]),
     ("“build failed” today", "build failed today", [Clause("phrase", "build failed", "must")]),
+    ('what does "build failed" mean?', "what does build failed mean?", [Clause("phrase", "build failed", "may")]),
+    ('why “build failed” ？ ', "why build failed ？", [Clause("phrase", "build failed", "may")]),
     ("+stale -bread", "stale", [Clause("word", "stale", "must"), Clause("word", "bread", "not")]),
     ("cachf~", "cachf", [Clause("typo", "cachf", "may", edits=1)]),
     ("cachf~2 x", "cachf x", [Clause("typo", "cachf", "may", edits=2)]),
@@ -33,6 +35,11 @@ def test_operators_are_read(query: str, text: str, clauses: list[Clause]) -> Non
     got = parse_query(query)
     assert list(got.clauses) == clauses
     assert " ".join(got.text.split()) == text
+
+
+def test_a_sign_or_a_field_requires_a_phrase_in_a_question_too() -> None:
+    got = parse_query('is +"build failed" or -"no disk" under title:"the release" "on monday"?')
+    assert [clause.need for clause in got.clauses] == ["must", "not", "must", "may"]
 
 
 @pytest.mark.parametrize("query", TEXT)
