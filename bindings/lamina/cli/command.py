@@ -297,7 +297,7 @@ def executor_options(work: str) -> Callable[[F], F]:
 
 
 def quiet_cluster(spread: Mapping[str, Any]) -> contextlib.AbstractContextManager[object]:
-    """Return a context in which what Ray prints of its cluster goes to stderr: a document stands alone on stdout."""
+    """Send what Ray prints of its cluster to stderr: a document stands alone on stdout."""
     return contextlib.redirect_stdout(sys.stderr) if spread["ray"] else contextlib.nullcontext()
 
 

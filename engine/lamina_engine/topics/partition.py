@@ -338,7 +338,7 @@ def fill_labels(rows: F32, found: Partition) -> I64:
 
 
 def drop_distant(rows: F32, centroids: F32, labels: I64, threshold: float) -> I64:
-    """Return labels without those of rows that lie beyond the threshold from their topic's centroid."""
+    """Return labels, -1 where a row lies beyond the threshold from its topic's centroid."""
     if not centroids.size:
         return labels
     return np.where(_own_distance(rows, centroids, labels) < threshold, labels, -1)

@@ -175,7 +175,7 @@ def _mutual_pairs(left: F32, right: F32) -> Iterator[tuple[float, int, int]]:
 
 
 def _whole(rows: F32, labels: I64, probabilities: F64, steady: F64, settings: Settings) -> Partition:
-    """Return the partition that joined topics make: centroids, threshold and parents over all rows."""
+    """Return the partition of joined topics: centroids, threshold, parents over all rows."""
     count = steady.size
     centroids = directions(sum_by_label(rows, labels, count))
     limit = calibrate(rows, labels) if settings.threshold is None else settings.threshold
