@@ -181,7 +181,11 @@ class ServedVault(Vault):
     def __init__(self, connection: Connection) -> None:
         super().__init__(_Elsewhere(connection.address))
         self._connection = connection
-        self._version: int = connection.ask("version")
+        try:
+            connection.ask("version")  # whether it can be asked is known at once
+        except BaseException:
+            connection.close()
+            raise
 
     def __enter__(self) -> ServedVault:
         return self

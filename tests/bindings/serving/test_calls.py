@@ -249,6 +249,16 @@ def test_something_else_at_the_address(monkeypatch: pytest.MonkeyPatch) -> None:
         server.shutdown()
 
 
+def test_an_opening_that_fails_leaves_no_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LAMINA_SERVE_TOKEN", "token")
+    closed: list[None] = []
+    close = Connection.close
+    monkeypatch.setattr(Connection, "close", lambda self: closed.append(close(self)))
+    with pytest.raises(lamina.ClusterUnreachable, match="nothing answers"):
+        lamina.open("http://127.0.0.1:9/vault")
+    assert len(closed) == 1
+
+
 def test_an_answer_of_another_lamina_is_told_so() -> None:
     with pytest.raises(lamina.SchemaMismatch, match="the same Lamina"):
         calls.decode_answer("get", msgspec.msgpack.encode({"id": 7}))
