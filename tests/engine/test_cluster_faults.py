@@ -198,18 +198,39 @@ def document(hits: lamina.Hits) -> str:
     return json.dumps(found)
 
 
-@pytest.mark.parametrize(("moments", "seed"), [(3, 1), pytest.param(50, 22, marks=pytest.mark.slow)])
+def make_vault(url: str, records: list[dict[str, Any]], shards: int) -> str:
+    """Return the address of a vault on the storage that holds records, whole or in shards."""
+    with lamina.open(url, create=True) as vault:
+        if records:
+            vault.add(records)
+        if not shards:
+            return url
+        vault.shard(f"{url}-sharded", shards)
+    return f"{url}-sharded"
+
+
+@pytest.mark.parametrize(
+    ("moments", "seed", "shards"),
+    [
+        (3, 1, 0),
+        (3, 2, 2),
+        pytest.param(50, 22, 0, marks=pytest.mark.slow),
+        pytest.param(50, 23, 3, marks=pytest.mark.slow),
+    ],
+)
 def test_jobs_and_answers_are_those_of_an_undisturbed_run(
-    places: Places, tmp_path: Path, capsys: pytest.CaptureFixture[str], moments: int, seed: int
+    places: Places, tmp_path: Path, capsys: pytest.CaptureFixture[str], moments: int, seed: int, shards: int
 ) -> None:
-    url, served_url = f"s3://{BUCKET}/{seed}/jobs", f"s3://{BUCKET}/{seed}/served"
-    with lamina.open(served_url, create=True) as vault:
-        vault.add([{"id": f"n{i}", "text": f"note {i} on {WORDS[i % 8]}", "created_at": NOW} for i in range(400)])
+    """Shards are served by replicas of their own; the undisturbed run is one local vault."""
+    notes = [{"id": f"n{i}", "text": f"note {i} on {WORDS[i % 8]}", "created_at": NOW} for i in range(400)]
+    served_url = make_vault(f"s3://{BUCKET}/{seed}/served", notes, shards)
+    url = make_vault(f"s3://{BUCKET}/{seed}/jobs", [], shards)
+    with lamina.open(served_url, mode="r") as vault:
         right = [document(vault.recall(query, now=NOW)) for query in QUERIES]
-    port = free_port()
     address = replicas.start(
-        places.cluster.address, {"served": served_url}, token="token", replicas=1, timeout_s=15.0, port=port
-    )[0]
+        places.cluster.address, {"served": served_url}, token="token", replicas=1, shard_replicas=min(shards, 1),
+        timeout_s=15.0, port=free_port(),
+    )[0]  # fmt: skip
     asked: Counter[str] = Counter()
     wrong: list[Any] = []
     over = threading.Event()
@@ -235,7 +256,7 @@ def test_jobs_and_answers_are_those_of_an_undisturbed_run(
     disturber = Disturber(places.cluster, places.server, moments, seed)
     rounds = 0
     try:
-        with lamina.open(url, create=True) as vault:
+        with lamina.open(url) as vault:
             while disturber.active or rounds < 3:
                 work_round(vault, tmp_path, rounds, places.cluster.address, errors)
                 rounds += 1

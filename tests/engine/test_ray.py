@@ -127,6 +127,39 @@ def test_a_reindex_gives_what_it_gives_here_though_a_worker_is_killed(cluster: C
     cluster.wait_for(2)
 
 
+def test_shards_are_reindexed_and_read_into_as_one_vault_is_though_a_worker_is_killed(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    for i in range(60):
+        (folder / f"{i:02}.md").write_text(f"# Note {i}\n\nOn {WORDS[i % 8]}, see [[Note {i // 2}]].\n")
+    clock = lamina.FixedClock(NOW)
+    with lamina.open(tmp_path / "here", create=True, clock=clock) as here:
+        here.add(RECORDS)
+        here.shard(tmp_path / "there", 3)
+        here.reindex("wordllama-64")
+        here.ingest(folder)
+        killed: list[int] = []
+
+        def kill_one(step: Any) -> None:
+            if not killed and step.stage == "embedding" and step.done >= 100:
+                killed.append(step.done)
+                cluster.kill_worker(1)
+                cluster.add_worker()
+
+        with lamina.open(tmp_path / "there", clock=clock) as there:
+            report = there.reindex("wordllama-64", batch_rows=50, ray=cluster.address, progress=kill_one)
+            assert killed
+            assert report.swapped
+            there.ingest(folder, ray=cluster.address)
+            np.testing.assert_array_equal(vectors_of(there), vectors_of(here))
+            assert answers(there) == answers(here)
+            assert there.content() == here.content()
+            assert there.verify(deep=True).ok
+    cluster.wait_for(2)
+
+
 def test_an_ingest_gives_what_it_gives_here_though_a_worker_is_killed(
     cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
