@@ -31,6 +31,8 @@ from tests.engine.store.objectstores import BUCKET, KEY, SECRET, SeaweedFS
 
 ASKED: Final = 100
 SHARDS: Final = (1, 4, 16)
+APART: Final = (1, 4, 8)
+"""Shards that lie with processes of their own."""
 EMBEDDED: Final = 400
 """Rows of the vault that is reindexed with MiniLM, with one worker and with two."""
 
@@ -56,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, and print a line for each number."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", default="10k,30k,100k", help="rows of the vaults")
-    parser.add_argument("--parts", default="storage,shards,served,jobs,lance", help="what to measure")
+    parser.add_argument("--parts", default="storage,shards,served,apart,jobs,lance", help="what to measure")
     parser.add_argument("--cache", type=Path, default=Path(os.environ.get("LAMINA_BENCH_DIR", tempfile.gettempdir())))
     given = parser.parse_args(arguments)
     parts = set(given.parts.split(","))
@@ -70,12 +72,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 measure_shards(corpus, folder)
             if "lance" in parts:
                 measure_lance(corpus, server)
-        if parts & {"served", "jobs"}:
+        if parts & {"served", "apart", "jobs"}:
             with _cluster(folder) as cluster:
                 if "served" in parts:
-                    measure_served(cluster, corpus, folder)
+                    measure_served(cluster, corpus)
                 if "jobs" in parts:
                     measure_jobs(cluster, corpus, folder)
+                if "apart" in parts:
+                    measure_apart(cluster, corpus, folder)
 
 
 def measure_storage(corpus: Corpus, folder: Path, *, keep: bool) -> None:
@@ -139,16 +143,13 @@ def measure_lance(corpus: Corpus, server: SeaweedFS) -> None:
     rival.close()
 
 
-def measure_served(cluster: Cluster, corpus: Corpus, folder: Path) -> None:
+def measure_served(cluster: Cluster, corpus: Corpus) -> None:
     """Measure a recall that is served over HTTP, beside the same one here."""
     from lamina.serving import replicas
 
-    os.environ["LAMINA_SERVE_TOKEN"] = "token"
     place = f"s3://{BUCKET}/{corpus.size}"
     started = time.perf_counter()
-    address = replicas.start(
-        cluster.address, {"bench": place}, token="token", replicas=1, timeout_s=120.0, port=free_port()
-    )[0]
+    address = _serve(cluster, place)
     _print("serving starts", corpus.size, s=time.perf_counter() - started)
     with lamina.open(address) as vault, lamina.open(place, mode="r") as own:
         _print("served recall", corpus.size, **_recalls(vault, corpus))
@@ -157,14 +158,27 @@ def measure_served(cluster: Cluster, corpus: Corpus, folder: Path) -> None:
     replicas.stop(cluster.address)
 
 
+def measure_apart(cluster: Cluster, corpus: Corpus, folder: Path) -> None:
+    """Measure a recall over shards that lie with up to four processes of their own."""
+    from lamina.serving import replicas
+
+    with lamina.open(folder / "own", create=True) as vault:
+        vault.add(corpus.table())
+        for count in APART:
+            place = folder / f"apart-{count}"
+            vault.shard(place, shards=count)
+            _grow(cluster, 1 + min(count, 4))
+            address = _serve(cluster, str(place), shard_replicas=min(count, 4))
+            with lamina.open(address) as served:
+                _print("recall over replicas", corpus.size, shards=count, **_recalls(served, corpus))
+            replicas.stop(cluster.address)
+
+
 def measure_jobs(cluster: Cluster, corpus: Corpus, folder: Path) -> None:
     """Measure a reindex with MiniLM: here, and with one worker and two."""
-    ray = __import__("ray")
     rows = [{"id": str(i), "text": text} for i, text in enumerate(corpus.texts[:EMBEDDED].to_pylist())]
     for workers in (0, 1, 2):
-        while ray.cluster_resources().get("CPU", 0) < workers:
-            cluster.add_worker()
-            cluster.wait_for(workers)
+        _grow(cluster, workers)
         with lamina.open(folder / f"job-{workers}", create=True, embedder="none") as vault:
             vault.add(rows)
         with lamina.open(folder / f"job-{workers}") as vault:
@@ -175,6 +189,23 @@ def measure_jobs(cluster: Cluster, corpus: Corpus, folder: Path) -> None:
                 )
             )
             _print("reindex with MiniLM", len(rows), workers=workers, rows_per_s=len(rows) / seconds)
+
+
+def _serve(cluster: Cluster, place: str, shard_replicas: int = 0) -> str:
+    from lamina.serving import replicas
+
+    os.environ["LAMINA_SERVE_TOKEN"] = "token"
+    return replicas.start(
+        cluster.address, {"bench": place}, token="token", replicas=1, shard_replicas=shard_replicas, timeout_s=120.0,
+        port=free_port(),
+    )[0]  # fmt: skip
+
+
+def _grow(cluster: Cluster, workers: int) -> None:
+    ray = __import__("ray")
+    while ray.cluster_resources().get("CPU", 0) < workers:
+        cluster.add_worker()
+        cluster.wait_for(int(ray.cluster_resources().get("CPU", 0)) + 1)
 
 
 def lamina_objects(corpus: Corpus) -> dict[str, int]:

@@ -52,6 +52,8 @@ class Model(NamedTuple):
     """Standard deviation of its logarithm."""
     hop_ms: float
     """A call to a replica and back, without work."""
+    apart_ms: float
+    """What a recall whose shard is another process's takes longer than in one process."""
     embedded_s: float
     """Rows that a core embeds with MiniLM in a second."""
 
@@ -86,6 +88,15 @@ def fit(lines: Iterable[Line]) -> Model:
         recall_ms=(fixed, row, float(shard)),
         spread=float(np.mean([math.log(line["p95_ms"] / line["p50_ms"]) for line in recalls])) / 1.645,
         hop_ms=by["served count"][-1]["p50_ms"],
+        apart_ms=float(
+            np.mean(
+                [
+                    line["p50_ms"] - (fixed + row * line["rows"])
+                    for line in by["recall over replicas"]
+                    if line["shards"] == 1
+                ]
+            )
+        ),
         embedded_s=next(line["rows_per_s"] for line in by["reindex with MiniLM"] if line["workers"] == 1),
     )
 
@@ -100,7 +111,8 @@ def simulate(
 ) -> tuple[float, float]:
     """Return p50 and p95 in ms of recalls over shards on machines of their own, at so many questions a second.
 
-    Every shard answers one question after the other; merging costs what a shard more costs in one process.
+    Every shard answers one question after the other; the way to it costs what was measured for one, merging what a shard more
+    costs in one process.
     """
     draw = np.random.default_rng(seed)
     arrive = np.cumsum(draw.exponential(1e3 / rate, asked))
@@ -110,7 +122,7 @@ def simulate(
     for i in range(asked):
         ready = np.maximum(ready, arrive[i]) + work[i]
         done[i] = ready.max() - arrive[i]
-    total = done + model.hop_ms + model.recall_ms[2] * (shards - 1)
+    total = done + model.apart_ms + model.recall_ms[2] * (shards - 1)
     p50, p95 = np.percentile(total, [50, 95])
     return float(p50), float(p95)
 
@@ -161,7 +173,8 @@ def tables(lines: Sequence[Line]) -> str:
             f"Fitted: a recall of {fixed:.1f} + {1e6 * row:.1f} · millions of rows + {shard:.1f} · (shards − 1) ms, "
             f"spread {model.spread:.2f}; "
             f"{model.stored_row:,.0f} bytes a row stored, {model.cached_row:,.0f} cached, {model.memory[1]:,.0f} in memory; "
-            f"{model.cold_s[1] * 1e6:,.0f} s of a cold replica for a million rows; {model.hop_ms:.1f} ms for a call and back; "
+            f"{model.cold_s[1] * 1e6:,.0f} s of a cold replica for a million rows; {model.hop_ms:.1f} ms for a call and back, "
+            f"{model.apart_ms:.0f} ms for the rounds to shards of other processes; "
             f"{model.embedded_s:.0f} rows a second and core with MiniLM. Not fitted, {most} shards: {checks}.",
             "",
             "| | 100 million chunks | 1 billion chunks |",

@@ -44,7 +44,7 @@ def test_the_fit_finds_the_model_that_made_the_lines() -> None:
 
 
 def test_the_simulation_waits_for_the_slowest_shard_and_for_those_before() -> None:
-    model = scale.fit(lines())._replace(spread=0.0, hop_ms=0.0, recall_ms=(10.0, 0.0, 0.0))
+    model = scale.fit(lines())._replace(spread=0.0, apart_ms=0.0, recall_ms=(10.0, 0.0, 0.0))
     assert scale.simulate(model, 1e6, 4, 0.001) == pytest.approx((10.0, 10.0))
     assert scale.simulate(model, 1e6, 4, 90.0)[1] > 20.0  # nine tenths busy: most wait
     spread = model._replace(spread=0.3)
