@@ -88,14 +88,8 @@ def fit(lines: Iterable[Line]) -> Model:
         recall_ms=(fixed, row, float(shard)),
         spread=float(np.mean([math.log(line["p95_ms"] / line["p50_ms"]) for line in recalls])) / 1.645,
         hop_ms=by["served count"][-1]["p50_ms"],
-        apart_ms=float(
-            np.mean(
-                [
-                    line["p50_ms"] - (fixed + row * line["rows"])
-                    for line in by["recall over replicas"]
-                    if line["shards"] == 1
-                ]
-            )
+        apart_ms=next(
+            line["p50_ms"] - fixed - row * line["rows"] for line in by["recall over replicas"] if line["shards"] == 1
         ),
         embedded_s=next(line["rows_per_s"] for line in by["reindex with MiniLM"] if line["workers"] == 1),
     )

@@ -30,6 +30,8 @@ def lines() -> list[dict[str, Any]]:
             *({"name": "recall in shards", "rows": rows, "shards": n, "p50_ms": 3 + 0.5 * (n - 1)} for n in (1, 4, 16)),
         ]
     found.append({"name": "served count", "rows": rows, "p50_ms": 10.0})
+    found.append({"name": "recall over replicas", "rows": rows, "shards": 1, "p50_ms": 84.0})
+    found.append({"name": "recall over replicas", "rows": rows, "shards": 4, "p50_ms": 200.0})
     found.append({"name": "reindex with MiniLM", "rows": 1_000, "workers": 1, "rows_per_s": 30.0})
     return found
 
@@ -40,6 +42,7 @@ def test_the_fit_finds_the_model_that_made_the_lines() -> None:
     assert model.memory == pytest.approx((1e8, 500.0))
     assert model.cold_s == pytest.approx((1.0, 1e-5))
     assert model.spread == pytest.approx(0.2)
+    assert model.apart_ms == pytest.approx(80.0)
     assert model.recall(1e6, 16) == pytest.approx(3 + 10 + 7.5)
 
 
