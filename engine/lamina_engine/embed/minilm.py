@@ -175,7 +175,7 @@ class MiniLMEmbedder:
 
     def __init__(self, folder: Path | str | None = None, *, threads: int | None = None) -> None:
         if threads is not None and threads < 1:
-            raise InvalidArgument(f"threads={threads}; give a number ≥ 1, or None for one per CPU")
+            raise InvalidArgument(f"threads={threads}; give a number ≥ 1, or None for $OMP_NUM_THREADS, else one per CPU")
         self._folder = _find_weights(folder)
         self._given = folder
         self._threads = threads
@@ -215,7 +215,7 @@ class MiniLMEmbedder:
         out = np.zeros((len(checked), DIM), dtype=np.float32)
         if checked:
             self._open()
-            with ThreadPoolExecutor(min(self._threads or os.cpu_count() or 1, len(checked))) as pool:
+            with ThreadPoolExecutor(min(self._threads or _threads_given(), len(checked))) as pool:
                 for row, vector in enumerate(pool.map(self._run, checked)):
                     out[row] = vector
         return out
@@ -240,6 +240,12 @@ class MiniLMEmbedder:
             if self._parts is None:
                 self._parts = _load_tokenizer(self._folder), _load_session(self._folder)
             return self._parts
+
+
+def _threads_given() -> int:
+    """Return $OMP_NUM_THREADS, which Ray sets to the CPUs that a worker reserved; else all CPUs."""
+    given = os.environ.get("OMP_NUM_THREADS", "")
+    return max(int(given), 1) if given.isdecimal() else os.cpu_count() or 1
 
 
 def _rebuild(folder: Path | str | None, threads: int | None) -> MiniLMEmbedder:

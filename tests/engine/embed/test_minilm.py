@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -111,6 +113,23 @@ def test_a_vector_does_not_depend_on_batch_or_threads(embedder: MiniLMEmbedder) 
         assert embedder.embed_query(text).tobytes() == ref[row].tobytes()
     assert embedder.embed_documents(TEXTS[::-1]).tobytes() == ref[::-1].tobytes()
     assert MiniLMEmbedder(threads=1).embed_documents(TEXTS).tobytes() == ref.tobytes()
+
+
+def test_a_worker_embeds_on_the_cpus_that_it_reserved(
+    embedder: MiniLMEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pools: list[int] = []
+
+    class Pool(ThreadPoolExecutor):
+        def __init__(self, threads: int) -> None:
+            pools.append(threads)
+            super().__init__(threads)
+
+    monkeypatch.setattr("lamina_engine.embed.minilm.ThreadPoolExecutor", Pool)
+    for given, threads in (("3", 3), ("0", 1), ("many", os.cpu_count()), ("", os.cpu_count())):
+        monkeypatch.setenv("OMP_NUM_THREADS", given)
+        MiniLMEmbedder().embed_documents(["a", "b", "c", "d"] * 20)
+        assert pools.pop() == threads
 
 
 def test_a_close_pair_ranks_above_a_distant_one(embedder: MiniLMEmbedder) -> None:
