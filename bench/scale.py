@@ -140,7 +140,7 @@ def plan(model: Model, rows: float, shard_rows: float, prices: Prices = Prices()
         "in caches": f"{cached:,.0f} GB; {cached / shards:,.0f} GB a shard",
         "memory of one process": f"{own:,.0f} GB",
         "memory of a replica of one shard": f"{shard_memory:,.1f} GB",
-        "a cold replica of one shard": f"{parts / shards:,.0f} requests, {cold / 60:,.0f} minutes",
+        "a cold replica of one shard": f"{parts / shards:,.0f} requests, {cold:,.0f} s",
         "a recall in one process, p50": f"{one:,.0f} ms (no request; each replica asks for news once a second)",
         "a recall over machines, p50 / p95, simulated at 5 a second": f"{apart[0]:,.0f} / {apart[1]:,.0f} ms",
         "a million of those recalls": f"{core_ms / 3.6:,.0f} core hours, ${core_ms / 3.6 * prices.core_hour:,.0f}",
