@@ -20,7 +20,8 @@ SMALL_START, SMALL_END = "<!-- numbers:start -->", "<!-- numbers:end -->"
 SMALL: Final = (
     ("Hybrid recall", "Lamina"),
     ("Hybrid recall", "LanceDB"),
-    ("Hybrid recall", "hand-written: Tantivy + FAISS + NumPy"),
+    ("Hybrid recall", "qdrant-edge"),
+    ("Hybrid recall", "hand-written, stop words dropped"),
     ("Adding one memory", "Lamina, durable"),
     ("Adding a table with vectors", "Lamina"),
     ("Fresh process", "lamina recall"),

@@ -175,7 +175,9 @@ class MiniLMEmbedder:
 
     def __init__(self, folder: Path | str | None = None, *, threads: int | None = None) -> None:
         if threads is not None and threads < 1:
-            raise InvalidArgument(f"threads={threads}; give a number ≥ 1, or None for $OMP_NUM_THREADS, else one per CPU")
+            raise InvalidArgument(
+                f"threads={threads}; give a number ≥ 1, or None for $OMP_NUM_THREADS, else one per CPU"
+            )
         self._folder = _find_weights(folder)
         self._given = folder
         self._threads = threads
