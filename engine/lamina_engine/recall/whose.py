@@ -35,7 +35,7 @@ SURE: Final = 0.5
 """Confidence from which on ``filter`` requires a scope; below it is only preferred."""
 SESSION_CONFIDENCE: Final = 0.5
 """Confidence that a question which names nothing, or what several share, is about the project of the session that asks."""
-_OF_ONE: Final = 2.5
+_OF_ONE: Final = 3.0
 """Times the profile's weight that the one project of the people named counts: a name of somebody is no topic, as a folder's may be."""
 _MARGIN: Final = 4
 """Power of the second best project's match to the best one's that is the doubt about the best."""

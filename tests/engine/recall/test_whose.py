@@ -229,7 +229,7 @@ def test_of_several_of_one_name_she_is_meant_whose_project_tells_of_it(
     one = hits.scope[-1]
     assert project in one.names[0]
     assert (one.is_shared, one.filtered) == (False, False)
-    assert one.weight == pytest.approx(2.5 * BUILT_IN["default@2"].scope * one.confidence)
+    assert one.weight == pytest.approx(3.0 * BUILT_IN["default@2"].scope * one.confidence)
     assert hits[0].project == project
     for hit in hits:
         assert recompute(hit.terms) == pytest.approx(hit.score, abs=1e-6)
