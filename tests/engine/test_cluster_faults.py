@@ -30,6 +30,8 @@ pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="a cluster of several nodes on one machine"),
     pytest.mark.filterwarnings("ignore"),  # Ray's own, at import and when it is left
 ]
+WORKERS = 3
+"""Of one CPU each: two for replicas, one for jobs."""
 WORDS = ("PostgreSQL", "Redis", "cheese", "bread", "wine", "harbour", "window", "garden")
 QUERIES = ("bread and wine", "where is the harbour", "note 77", "Redis")
 NOW = "2030-01-01T00:00:00Z"
@@ -70,11 +72,11 @@ class Disturber:
         for _ in range(self._moments):
             time.sleep(self._random.uniform(0.5, 3.0))
             if self._random.random() < 0.5:
-                self._cluster.kill_worker(self._random.randrange(2))
+                self._cluster.kill_worker(self._random.randrange(WORKERS))
                 self.done["worker"] += 1
                 time.sleep(self._random.uniform(0.0, 1.0))
                 self._cluster.add_worker()
-                self._cluster.wait_for(2)
+                self._cluster.wait_for(WORKERS)
             else:
                 self._server.kill()
                 self.done["server"] += 1
@@ -94,7 +96,7 @@ def _start(server: SeaweedFS) -> None:
 
 
 class Places:
-    """A cluster of two workers, an S3 server, and folders."""
+    """A cluster of workers, an S3 server, and folders."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -112,7 +114,7 @@ class Places:
     def join(self) -> None:
         ray = pytest.importorskip("ray")
         ray.init(address=self.cluster.address, _node_ip_address="127.0.0.1", log_to_driver=False, logging_level="ERROR")
-        for count in (1, 2):
+        for count in range(1, WORKERS + 1):
             self.cluster.add_worker()
             self.cluster.wait_for(count)
 
