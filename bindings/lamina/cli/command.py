@@ -296,9 +296,9 @@ def executor_options(work: str) -> Callable[[F], F]:
     return add
 
 
-def quiet_cluster(spread: Mapping[str, Any]) -> contextlib.AbstractContextManager[object]:
-    """Send what Ray prints of its cluster to stderr: a document stands alone on stdout."""
-    return contextlib.redirect_stdout(sys.stderr) if spread["ray"] else contextlib.nullcontext()
+def quiet_libraries() -> contextlib.AbstractContextManager[object]:
+    """Send what libraries print, as Ray does, to stderr: a document stands alone on stdout."""
+    return contextlib.redirect_stdout(sys.stderr)
 
 
 def resources_option(owner: str) -> Callable[[F], F]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from lamina.cli.command import Call, command, embedder_option, executor_options, json_object, quiet_cluster
+from lamina.cli.command import Call, command, embedder_option, executor_options, json_object, quiet_libraries
 from lamina.cli.terminal import bold, count_of, dim, printable
 from lamina_engine.errors import InvalidArgument
 
@@ -94,7 +94,7 @@ def ingest(
                 _answer(call, report.to_dict())
                 sys.stdout.flush()
             return
-        with quiet_cluster(spread):
+        with quiet_libraries():
             report = vault.ingest(
                 paths, columns=named or None, progress=not no_progress, facts=facts, **spread, **options
             )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from lamina.cli.command import SETTINGS, Call, call_options, command, embedder_option, executor_options, quiet_cluster
+from lamina.cli.command import SETTINGS, Call, call_options, command, embedder_option, executor_options, quiet_libraries
 from lamina.cli.terminal import (
     bold,
     chunk_table,
@@ -76,7 +76,7 @@ def build(
     from lamina_engine.judging.queue import Budget
 
     budget = Budget(max_requests, max_tokens)
-    with call.open() as vault, quiet_cluster(spread):
+    with call.open() as vault, quiet_libraries():
         report = vault.build_links(list(kinds) or None, budget=budget, **spread, **options)
     document = {"kinds": {kind: asdict(found) for kind, found in report.kinds.items()}, "seconds": report.seconds}
     call.answer(document | {"unresolved": report.unresolved}, lambda: _build_lines(report))

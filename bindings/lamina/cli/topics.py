@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lamina.cli.command import Call, command, executor_options, limit_option, quiet_cluster
+from lamina.cli.command import Call, command, executor_options, limit_option, quiet_libraries
 from lamina.cli.terminal import bold, count_of, dim, printable, short_id, table
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def cluster(call: Call, no_progress: bool, max_tokens: int | None, spread: dict[
     from lamina_engine.embed.chat import Budget
 
     budget = None if max_tokens is None else Budget(tokens=max_tokens)
-    with call.open() as vault, quiet_cluster(spread):
+    with call.open() as vault, quiet_libraries():
         report = vault.cluster(progress=not no_progress, budget=budget, **spread, **options)
     call.answer(report.to_dict(), lambda: _cluster_lines(report))
 

@@ -27,7 +27,7 @@ from lamina.cli.command import (
     embedder_option,
     executor_options,
     filter_options,
-    quiet_cluster,
+    quiet_libraries,
 )
 from lamina.cli.terminal import chunk_table, clip, columns, count_of, dim, printable, short_id, table
 from lamina.vault import open_vault, vault_path, vault_place, write_settings
@@ -456,7 +456,7 @@ def reindex(
     Exit code 4: the gate was not passed, and the old generation stays in use.
     """
     chosen = embedder if embedder in _NARROW else embedder_choice(embedder) if embedder else None
-    with call.open() as vault, _listener(events, show=not no_progress) as progress, quiet_cluster(spread):
+    with call.open() as vault, _listener(events, show=not no_progress) as progress, quiet_libraries():
         report = vault.reindex(chosen, not restart, progress=progress, **spread, **options)
     document = report.to_dict()
     call.answer(document, lambda: _reindex_lines(document))
