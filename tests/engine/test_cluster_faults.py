@@ -163,6 +163,12 @@ def try_until_done(work: Callable[[], object], errors: Counter[str]) -> None:
             return
 
 
+def forget_rest(vault: lamina.Vault, ids: list[str]) -> None:
+    """Forget what is still there: over shards, a call that failed may have come half way."""
+    if rest := [each for each in ids if each in vault]:
+        vault.forget(rest, dry_run=False)
+
+
 def work_round(vault: lamina.Vault, folder: Path, number: int, ray: str | None, errors: Counter[str]) -> None:
     """Ingest, add, forget, and every third time a new model."""
     part = corpus(folder, number)
@@ -171,10 +177,11 @@ def work_round(vault: lamina.Vault, folder: Path, number: int, ray: str | None, 
         {"id": f"a{number}-{i}", "text": f"added {number} {i} on {WORDS[i]}", "created_at": NOW} for i in range(5)
     ]
     try_until_done(lambda: vault.add(records), errors)
-    assert f"a{number}-4" in vault or errors  # acknowledged; a fault may hide it for a moment
+    held: list[bool] = []
+    try_until_done(lambda: held.append(f"a{number}-4" in vault), errors)
+    assert held.pop() or errors  # acknowledged; a fault may hide it for a moment
     if number:
-        gone = [f"a{number - 1}-0", f"a{number - 1}-1"]
-        try_until_done(lambda: vault.forget(gone, dry_run=False), errors)
+        try_until_done(lambda: forget_rest(vault, [f"a{number - 1}-0", f"a{number - 1}-1"]), errors)
     if number % 3 == 2:
         model = "wordllama-64" if number % 2 else "wordllama-128"
         try_until_done(lambda: vault.reindex(model, ray=ray, batch_rows=50, accept=True), errors)
