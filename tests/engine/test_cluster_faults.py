@@ -222,7 +222,7 @@ def make_vault(url: str, records: list[dict[str, Any]], shards: int) -> str:
     ("moments", "seed", "shards"),
     [
         (3, 1, 0),
-        (3, 2, 2),
+        pytest.param(3, 2, 2, marks=pytest.mark.slow),
         pytest.param(50, 22, 0, marks=pytest.mark.slow),
     ],
 )
