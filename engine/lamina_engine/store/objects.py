@@ -128,7 +128,7 @@ class Objects:
                 "(AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY for s3://) or by your provider's own chain"
             )
         return StoreUnreachable(
-            f"{self.url}: {action} failed after {_RETRY_S.seconds} s of tries at most ({_reason(text)}); "
+            f"{self.url}: {action} failed after {_RETRIES} more tries within {_RETRY_S.seconds} s ({_reason(text)}); "
             "see that the storage can be reached (AWS_ENDPOINT_URL names another than the provider's), then try again"
         )
 
