@@ -20,6 +20,7 @@ DERIVED: Final = "derived"
 """Role of chunks that sum up others of their session: they stand a little below what they are made of."""
 _SAME: Final = {HANDOFF: HANDOFF, "handoff": HANDOFF, INSIGHT: INSIGHT}
 """By the types that people and agents write, the derived type whose place they take."""
+WRITTEN: Final = frozenset(_SAME)
 _REASON: Final = "one that was written for its session took its place"
 
 

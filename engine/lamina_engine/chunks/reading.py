@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
@@ -15,6 +15,7 @@ from lamina_engine.results import Cause, Chunk, Event, Neighbor, StoryChunk
 from lamina_engine.stored_json import read_json
 
 if TYPE_CHECKING:
+    from lamina_engine.index.tables import Tables
     from lamina_engine.index.view import View
     from lamina_engine.store.snapshot import Rows
 
@@ -24,6 +25,9 @@ _COLUMNS: Final = (
     "id", "text", "title", "headings", "type", "collection", "project", "session", "agent", "source", "ordinal", "start",
     "stop", "created_at", "recorded_at", "tags", "success", "commit", "blob", "metadata", "version", "role",
 )  # fmt: skip
+_TEXT: Final = _COLUMNS.index("text")
+_PLAIN: Final = frozenset((str, int, bool, bytes, list, type(None)))
+"""Types of values that the log gives back as they are; of others, such as enumerations, it gives the plain ones."""
 _STORY_COLUMNS: Final = ("id", "text", "title", "type", "project", "session", "agent", "source", "created_at")
 _KEPT_ROWS: Final = 4_096
 _KEPT_CHARS: Final = 4_000
@@ -78,13 +82,30 @@ def _stored_fields(view: View, rows: Rows) -> list[dict[str, Any]]:
         if keep and len(cached) + len(missing) > _KEPT_ROWS:
             cached.clear()
         for place, row, record in zip(missing, rows[missing].tolist(), read, strict=True):
-            record["created_at_us"], record["recorded_at_us"] = record.pop("created_at"), record.pop("recorded_at")
-            record["headings"], record["tags"] = tuple(record["headings"] or ()), tuple(record["tags"] or ())
-            record["version"] = record["version"].hex()
-            records[place] = record
+            records[place] = _shape(record)
             if keep and len(cached) < _KEPT_ROWS and len(record["text"]) <= _KEPT_CHARS:
                 cached[row] = record
     return [dict(record) for record in records if record is not None]
+
+
+def remember_fields(tables: Tables, first: int, values: Mapping[str, Sequence[Any]], stamps: Sequence[int]) -> None:
+    """Cache the fields of rows just committed, given by column; they are often asked for next."""
+    columns = [values[name] if name != "recorded_at" else stamps for name in _COLUMNS]
+    for row, fields in enumerate(zip(*columns, strict=True), first):
+        if (
+            len(tables.shown) < _KEPT_ROWS
+            and len(fields[_TEXT]) <= _KEPT_CHARS
+            and _PLAIN.issuperset(map(type, fields))
+        ):
+            tables.shown[row] = _shape(dict(zip(_COLUMNS, fields, strict=True)))
+
+
+def _shape(record: dict[str, Any]) -> dict[str, Any]:
+    """Turn a row of the log into fields of `Chunk`."""
+    record["created_at_us"], record["recorded_at_us"] = record.pop("created_at"), record.pop("recorded_at")
+    record["headings"], record["tags"] = tuple(record["headings"] or ()), tuple(record["tags"] or ())
+    record["version"] = record["version"].hex()
+    return record
 
 
 def with_texts(view: View, found: Sequence[T]) -> list[T]:

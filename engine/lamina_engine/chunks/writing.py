@@ -17,7 +17,7 @@ from lamina_engine.chunks.batch import ChunkBatch, Origin, check_vectors
 from lamina_engine.errors import ChunkExists, InvalidArgument, VaultCorrupt
 from lamina_engine.index import inverted
 from lamina_engine.index.state import ACTIVE, ARCHIVED, INVALIDATED, REMOVED
-from lamina_engine.index.tables import NO_MORE, BulkHint
+from lamina_engine.index.tables import NO_MORE, BulkHint, Tables
 from lamina_engine.store.segments import SEGMENT_ROWS
 from lamina_engine.store.transaction import LogWriter, Transaction
 
@@ -140,11 +140,22 @@ class ChunkWriter(LogWriter[_ChunkPlan, ChunkCounts]):
         super().__init__(memory)
         self._batch, self._vectors, self._embedded = batch, vectors, embedded
         self._on_conflict: OnConflict = on_conflict
+        self._appended: tuple[Tables, int, Mapping[str, Sequence[Any]], Sequence[int]] | None = None
+        """Tables of the version before, first row, columns and stamps of few rows appended."""
 
     def write(self, hint: BulkHint = NO_MORE) -> ChunkCounts:
         """Write the batch durably, all or nothing; ``hint`` announces later batches."""
         with self.memory.write(hint=hint) as (transaction, view):
-            return self.append_to(transaction, view)
+            counts = self.append_to(transaction, view)
+        self._remember()
+        return counts
+
+    def _remember(self) -> None:
+        """Cache what was written for who reads it next, where this process has read before."""
+        if self._appended is not None and self.memory.recalled:
+            from lamina_engine.chunks.reading import remember_fields
+
+            remember_fields(*self._appended)
 
     def plan(self, view: View) -> _ChunkPlan:
         """Separate new chunks from known ones, by id and content."""
@@ -188,6 +199,7 @@ class ChunkWriter(LogWriter[_ChunkPlan, ChunkCounts]):
             pass  # analysed behind the commit
         elif len(fresh) < _FEW_ROWS:
             transaction.on_flush(stage)
+            self._appended = (view.tables, first, values, stamps.tolist())
         else:
             stage()
         return counts

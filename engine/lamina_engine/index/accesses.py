@@ -30,7 +30,9 @@ class Accesses:
 
     def __init__(self, snapshot: Snapshot, former: Accesses | None = None, *, events: int) -> None:
         self.events = events
-        self._known: dict[int, tuple[int, int]] = {} if former is None else dict(former._known)
+        self._known: dict[int, tuple[int, int]] = {}
+        if former is not None:
+            self._known = former._known if former.events == events else dict(former._known)
         start = 0 if former is None else former.events
         for segment in snapshot.segments("events"):
             begin, end = max(start - segment.start, 0), min(events - segment.start, segment.rows)

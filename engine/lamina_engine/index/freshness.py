@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from lamina_engine.index.state import extended
 from lamina_engine.store.snapshot import Snapshot
 
 TIERS: Final = ("fresh", "aging", "stale", "expired", "unknown")
@@ -49,6 +50,12 @@ class Freshness:
             Watermarks of the chunks, events and freshness logs.
         """
         self.events, self.scans = events, scans
+        self.tier: NDArray[np.uint8]
+        self.found: NDArray[np.uint8]
+        self.manual: NDArray[np.uint8]
+        if former is not None and (former.events, former.scans) == (events, scans) and len(former.tier) <= rows:
+            self.tier, self.found, self.manual = (extended(column, rows) for column in former._columns())
+            return
         self.tier, self.found, self.manual = (np.zeros(rows, np.uint8) for _ in range(3))
         if former is not None:
             kept = min(rows, len(former.tier))

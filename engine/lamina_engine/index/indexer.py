@@ -88,6 +88,8 @@ class Indexer:
         self._staged: list[_Staged] = []
         self._filed: dict[str, None] = {}
         """Files of forward lists that this process has seen whole; empty before its first write."""
+        self._whole: tuple[frozenset[str], frozenset[str]] | None = None
+        """Large segments whose words were all found, and the files that were damaged then."""
         self._tidy = False
         self._graph_seen = False
         self._keys_are_whole = False
@@ -282,12 +284,19 @@ class Indexer:
         covered = 0 if known is None else known.rows
         waiting = snapshot.rows("chunks") - covered
         behind = waiting >= (most_waiting(hint, covered) if hint.more else textbuilder.BLOCK_ROWS)
-        if (
-            behind
-            or not self._tables.trusts(name)
-            or (not hint.more and (self._tables.lacks_terms(snapshot) or self._tables.lacks_lists(snapshot)))
-        ):
+        if behind or not self._tables.trusts(name) or (not hint.more and self._lacks_words(snapshot)):
             self.text.wake(name)
+
+    def _lacks_words(self, snapshot: Snapshot) -> bool:
+        """Return True if a large segment lacks lists; segments found whole are not checked again."""
+        large = frozenset(s.ref.name for s in snapshot.segments("chunks") if s.ref.rows >= inverted.LEAST_ROWS)
+        whole = (large, self._tables.distrusted)
+        if whole == self._whole:
+            return False
+        if self._tables.lacks_terms(snapshot) or self._tables.lacks_lists(snapshot):
+            return True
+        self._whole = whole
+        return False
 
     # ------------------------------------------------------------------ vectors and keys
 

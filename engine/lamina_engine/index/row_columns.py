@@ -53,8 +53,7 @@ class RowColumn:
     def _grow(self, snapshot: Snapshot, rows: int) -> None:
         parts = [
             self._read(snapshot, segment)[max(0, self._rows - segment.start) :]
-            for segment in snapshot.segments(self._log)
-            if segment.start + segment.rows > self._rows
+            for segment in snapshot.segments_from(self._log, self._rows)
         ]
         if not parts:
             return
@@ -65,7 +64,10 @@ class RowColumn:
             self._room = np.empty((rows + rows // _SPARE, *parts[0].shape[1:]), parts[0].dtype)
             if self._values is not None:
                 self._room[: self._rows] = self._values[: self._rows]
-        np.concatenate(parts, out=self._room[self._rows : rows])  # behind what any reader sees
+        if len(parts) == 1:  # as after each small write
+            self._room[self._rows : rows] = parts[0]  # behind what any reader sees
+        else:
+            np.concatenate(parts, out=self._room[self._rows : rows])
         self._publish(self._room, rows)
 
     def _publish(self, values: NDArray[Any], rows: int) -> None:
@@ -111,14 +113,18 @@ class CategoryTable:
         """Return one segment's codes, int32 (rows,); for one thread at a time."""
         column = segment.column(field)
         codes, values = self._codes[field], self._values[field]
-        table = np.full(len(column.dictionary) + 1, NO_VALUE, np.int32)
-        for local, value in enumerate(column.dictionary.to_pylist()):
-            code = codes.get(value)
-            if code is None:
-                code = codes[value] = len(values)
-                values.append(value)
-            table[local] = code
+        names = column.dictionary.to_pylist()
+        local = [codes.get(value, NO_VALUE) for value in names]
+        for place, value in enumerate(names):
+            if local[place] == NO_VALUE:
+                if value not in codes:
+                    codes[value] = len(values)
+                    values.append(value)
+                local[place] = codes[value]
         indices = column.indices
+        if len(local) == 1 and not indices.null_count:
+            return np.full(len(indices), local[0], np.int32)
+        table = np.array([*local, NO_VALUE], np.int32)
         if indices.null_count == len(indices):  # as a rule of session, agent and role
             return np.full(len(indices), NO_VALUE, np.int32)
         local_codes = np.frombuffer(indices.buffers()[1], np.int32, len(indices), indices.offset * 4)

@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from lamina_engine.columns import split_rows
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.index.analysis import QueryTerm, surface_hash, term_hash
+from lamina_engine.index.terms import read_only
 from lamina_kernels.layouts import F32, F64, I64, U8, U16, U32, TermRows
 from lamina_kernels.terms import (
     ZONES,
@@ -183,7 +184,7 @@ class ForwardLists:
     """
 
     def __init__(self, blocks: Sequence[TermRows]) -> None:
-        self.blocks = [_read_only(block) for block in blocks if block.lengths.shape[0]]
+        self.blocks = [read_only(block) for block in blocks if block.lengths.shape[0]]
         self.starts = np.cumsum([0, *(block.lengths.shape[0] for block in self.blocks)])
         self.rows = int(self.starts[-1])
         """Number of rows."""
@@ -306,14 +307,6 @@ class ForwardLists:
             raise InvalidArgument(f"rows {rows.min()} to {rows.max()} are not all within the {self.rows} forward lists")
         parts = split_rows(rows, self.starts[:-1]) if self.blocks else []
         return [(self.blocks[number], chosen, local) for number, chosen, local in parts]
-
-
-def _read_only(block: TermRows) -> TermRows:
-    """Views that no call has to make again; see `lamina_kernels._jit`."""
-    views = [array.view() for array in block]
-    for view in views:
-        view.flags.writeable = False
-    return TermRows._make(views)
 
 
 def _gather_block(block: TermRows, rows: I64, hashes: U32) -> F32:

@@ -35,6 +35,19 @@ _STATUS_OF_KIND: Final = {
 }
 _PIN_OF_KIND: Final = {"pin": 1, "unpin": 0}
 _SNOOZES: Final = ("snooze", "wake")
+_SPARE: Final = 8
+"""Room for an eighth more rows is left behind a column that grows. Nothing but zeros is ever in it."""
+
+
+def extended(column: NDArray[np.uint8], n: int) -> NDArray[np.uint8]:
+    """Return a read-only column of ``n`` rows: another one and zeros. Versions share memory."""
+    room = column.base if isinstance(column.base, np.ndarray) else column
+    if len(room) < n:
+        room = np.zeros(n + n // _SPARE, np.uint8)
+        room[: len(column)] = column
+    out = room[:n]
+    out.flags.writeable = False
+    return out
 
 
 class Spans(NamedTuple):
@@ -67,9 +80,13 @@ class State:
         By row, until when the chunk is snoozed (us UTC); few are, so it is no column.
     invalidations : mapping of int to int
         By row that was ever invalidated, the row of the newest event that did so.
+    forgotten : int
+        Number of rows that were forgotten.
+    all_active : bool
+        True where no row is anything but active.
     """
 
-    __slots__ = ("events", "invalidations", "pinned", "snoozed", "status")
+    __slots__ = ("all_active", "events", "forgotten", "invalidations", "pinned", "snoozed", "status")
 
     def __init__(
         self, snapshot: Snapshot, former: State | None = None, *, rows: int | None = None, events: int | None = None
@@ -88,10 +105,20 @@ class State:
         n = snapshot.rows("chunks") if rows is None else rows
         self.events = snapshot.rows("events") if events is None else events
         start = former.events if former is not None else 0
-        self.status = np.zeros(n, np.uint8)
-        self.pinned = np.zeros(n, np.uint8)
+        self.status: NDArray[np.uint8]
+        self.pinned: NDArray[np.uint8]
+        self.forgotten: int
+        self.all_active: bool
         self.snoozed: dict[int, int] = {}
         self.invalidations: dict[int, int] = {}
+        if former is not None and self.events == former.events == snapshot.rows("events") and len(former.status) <= n:
+            # only rows came, as after most writes: nothing is copied
+            self.status, self.pinned = extended(former.status, n), extended(former.pinned, n)
+            self.snoozed, self.invalidations = former.snoozed, former.invalidations
+            self.forgotten, self.all_active = former.forgotten, former.all_active
+            return
+        self.status = np.zeros(n, np.uint8)
+        self.pinned = np.zeros(n, np.uint8)
         if former is not None:
             kept = min(n, len(former.status))
             self.status[:kept], self.pinned[:kept] = former.status[:kept], former.pinned[:kept]
@@ -100,6 +127,8 @@ class State:
         self._replay(snapshot, start, n)
         self._forget_since(snapshot, n)
         self.status.flags.writeable = self.pinned.flags.writeable = False
+        self.forgotten = int(np.count_nonzero(self.status == FORGOTTEN))
+        self.all_active = not self.status.any()
 
     def _replay(self, snapshot: Snapshot, start: int, n: int) -> None:
         for segment in snapshot.segments("events"):

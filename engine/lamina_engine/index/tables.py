@@ -24,7 +24,7 @@ from lamina_engine.index.quantised import QuantisedIndex, VectorsDamaged
 from lamina_engine.index.row_columns import CategoryTable, RowColumn
 from lamina_engine.index.scoring import ForwardLists, sum_lengths
 from lamina_engine.index.tail import Tail, TailWords
-from lamina_engine.index.terms import TermsDamaged, concat_terms, open_terms, slice_terms, surface_texts
+from lamina_engine.index.terms import TermsDamaged, concat_terms, open_terms, read_only, slice_terms, surface_texts
 from lamina_engine.index.textindex import PARTS, TextIndex, TextIndexDamaged, encodable, open_index
 from lamina_engine.index.vectors import VectorBlocks
 from lamina_engine.store.segments import Segment
@@ -294,8 +294,10 @@ class Tables(Cache):
 
     def _read_previous(self, snapshot: Snapshot, segment: Segment) -> NDArray[np.int64]:
         # turns alone: what a short section of a document matches says nothing of the section before it
-        borrowed = self.terms(snapshot, segment).lengths[:, 2] > 0
         sessions = segment.column("session").indices
+        if sessions.null_count == len(sessions):
+            return np.full(len(sessions), -1, np.int64)
+        borrowed = self.terms(snapshot, segment).lengths[:, 2] > 0
         is_turn = columns.validity(sessions) if sessions.null_count else True
         return np.where(borrowed & is_turn, segment.numbers("previous"), -1)
 
@@ -329,7 +331,7 @@ class Tables(Cache):
                     except TermsDamaged:
                         self._analyzers = self._analyzers or make_analyzers()
                         rows = analyse_rows(snapshot, segment.start, segment.start + segment.rows, self._analyzers)
-                    found = self._terms[segment.ref.name] = (segment.start, rows)
+                    found = self._terms[segment.ref.name] = (segment.start, read_only(rows))
         return found[1]
 
     def total_lengths(self, snapshot: Snapshot, segment: Segment) -> NDArray[np.int64]:
@@ -350,9 +352,11 @@ class Tables(Cache):
             else:
                 rows = self.terms(snapshot, segment)
                 entries = np.flatnonzero((rows.hashes[:, np.newaxis] == _MARKS).any(axis=1))  # np.isin imports numpy.ma
-                at = np.searchsorted(rows.indptr, entries, side="right") - 1
-                marks = rows.hashes[entries]
-                first = [int(at[marks == mark][0]) if mark in marks else _NO_ROW for mark in _MARKS]
+                at = (np.searchsorted(rows.indptr, entries, side="right") - 1).tolist()
+                seen: dict[int, int] = {}
+                for mark, row in zip(rows.hashes[entries].tolist(), at, strict=True):
+                    seen.setdefault(mark, row)
+                first = [seen.get(mark, _NO_ROW) for mark in _MARKS.tolist()]
             found = {name: row for name, row in zip(LANGUAGES[1:], first, strict=True) if row != _NO_ROW}
             self._languages[segment.ref.name] = found
         return found
@@ -425,7 +429,7 @@ class Tables(Cache):
 
     def put_terms(self, segment: Segment, rows: TermRows) -> None:
         """Remember the forward lists of a segment just written."""
-        self._terms[segment.ref.name] = (segment.start, rows)
+        self._terms[segment.ref.name] = (segment.start, read_only(rows))
         self._segment_lists.pop(segment.ref.name, None)
         self._languages.pop(segment.ref.name, None)
         self._totals.pop(segment.ref.name, None)
@@ -440,16 +444,17 @@ class Tables(Cache):
         tail = self._tail
         if tail.first == first and tail.stop >= snapshot.rows("chunks"):
             return tail
-        for segment in snapshot.segments("chunks"):  # before the lock is taken: they may have to be analysed
-            if segment.start + segment.rows > first:
-                self.terms(snapshot, segment)
+        grown = max(first, tail.stop) if tail.first == first else first
+        for segment in snapshot.segments_from(
+            "chunks", grown
+        ):  # before the lock is taken: some may have to be analysed
+            self.terms(snapshot, segment)
         with self._lock:
             if self._tail.first != first:
                 self._tail = Tail(first)
-            for segment in snapshot.segments("chunks"):
-                begin, end = max(self._tail.stop, segment.start), segment.start + segment.rows
-                if begin < end:
-                    self._tail.append(slice_terms(self.terms(snapshot, segment), begin - segment.start, segment.rows))
+            for segment in snapshot.segments_from("chunks", self._tail.stop):
+                begin = max(self._tail.stop - segment.start, 0)
+                self._tail.append(slice_terms(self.terms(snapshot, segment), begin, segment.rows))
             return self._tail
 
     def tail_words(self, snapshot: Snapshot, first: int) -> TailWords:
@@ -495,10 +500,9 @@ class Tables(Cache):
             self._open_keys(snapshot)
             if self._ids.rows < snapshot.rows("chunks"):
                 start = self._ids.rows
-                for segment in snapshot.segments("chunks"):
-                    if segment.start + segment.rows > start:
-                        names = segment.texts("id", max(0, start - segment.start))
-                        self._ids = self._ids.extend(hash_ids(names))
+                for segment in snapshot.segments_from("chunks", start):
+                    names = segment.texts("id", max(0, start - segment.start))
+                    self._ids = self._ids.extend(hash_ids(names))
             return self._ids
 
     def versions(self, snapshot: Snapshot) -> KeyIndex:
@@ -508,7 +512,7 @@ class Tables(Cache):
             if self._versions_space != snapshot.manifest.space:
                 self._versions, self._versions_space = KeyIndex(), snapshot.manifest.space
             start, stop = self._versions.rows, min(snapshot.rows("chunks"), snapshot.rows(snapshot.vector_log))
-            for segment in snapshot.segments("chunks"):
+            for segment in snapshot.segments_from("chunks", start):
                 begin, end = max(start, segment.start), min(stop, segment.start + segment.rows)
                 if begin < end:
                     column = segment.column("version").slice(begin - segment.start, end - begin)

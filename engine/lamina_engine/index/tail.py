@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from lamina_engine.index.terms import read_only
 from lamina_kernels.layouts import I64, U32, TermRows
 from lamina_kernels.terms import find_entries, find_entries_numpy
 
@@ -49,7 +50,7 @@ class Tail:
         """Add rows after the last one. O(entries) amortised for few rows, O(rows) for many."""
         if len(rows.lengths) >= _COPIED_ROWS:
             self._room = None
-            self._blocks = (*self._blocks, (self.stop, _read_only(rows)))
+            self._blocks = (*self._blocks, (self.stop, read_only(rows)))
             return
         if self._room is None:
             before, start, block = self._blocks, self.stop, _EMPTY
@@ -62,7 +63,7 @@ class Tail:
         room = [_put_after(array, at, new) for array, at, new in zip(_arrays(self._room), used, more, strict=True)]
         grown = [array[: at + len(new)] for array, at, new in zip(room, used, more, strict=True)]
         self._room = TermRows._make(room)
-        self._blocks = (*before, (start, _read_only(TermRows._make(grown))))
+        self._blocks = (*before, (start, read_only(TermRows._make(grown))))
 
     def match(self, keys: U32, stop: int) -> Matches:
         """Return where distinct terms stand in the rows below ``stop``."""
@@ -149,13 +150,6 @@ def _head(block: TermRows, rows: int) -> TermRows:
 
 def _arrays(block: TermRows) -> tuple[NDArray[Any], ...]:
     return tuple(block)
-
-
-def _read_only(block: TermRows) -> TermRows:
-    views = [array.view() for array in block]
-    for view in views:
-        view.flags.writeable = False
-    return TermRows._make(views)
 
 
 def _put_after(array: NDArray[Any], used: int, more: NDArray[Any]) -> NDArray[Any]:

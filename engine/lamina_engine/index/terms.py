@@ -105,6 +105,16 @@ def build_term_rows(
     return concat_terms(batches)
 
 
+def read_only(block: TermRows) -> TermRows:
+    """Views that no call has to make again; see `lamina_kernels._jit`."""
+    if not any(array.flags.writeable for array in block):
+        return block
+    views = [array.view() for array in block]
+    for view in views:
+        view.flags.writeable = False
+    return TermRows._make(views)
+
+
 def _kernels_ready() -> bool:
     """Tell whether the kernels of bulk analysis have been loaded; asking loads nothing."""
     kernels = getattr(sys.modules.get("lamina_engine.index.wordtable"), "KERNELS", None)  # or a thread is importing it

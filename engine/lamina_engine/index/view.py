@@ -20,7 +20,7 @@ from lamina_engine.index.keys import hash_ids, hash_versions
 from lamina_engine.index.languages import LANGUAGES
 from lamina_engine.index.row_columns import CategoryTable
 from lamina_engine.index.scoring import ForwardLists, Statistics
-from lamina_engine.index.state import FORGOTTEN, SUPERSEDED, State
+from lamina_engine.index.state import SUPERSEDED, State
 from lamina_engine.index.tables import Tables
 from lamina_engine.index.vectors import VectorBlocks
 from lamina_engine.store.snapshot import Rows, Snapshot
@@ -131,12 +131,12 @@ class View(Cache):
     @cached_property
     def forgotten(self) -> int:
         """Number of contentless tombstones."""
-        return int(np.count_nonzero(self.state.status == FORGOTTEN))
+        return self.state.forgotten
 
     @cached_property
     def all_active(self) -> bool:
         """True where every row is active and none was ever snoozed: no mask is needed."""
-        return not self.state.status.any() and not self.state.snoozed
+        return self.state.all_active and not self.state.snoozed
 
     @cached_property
     def parts(self) -> tuple[tuple[View | AnsweringPart, Rows], ...]:

@@ -65,7 +65,8 @@ def add(
         tasks = tasks or not set(TASK_TYPES).isdisjoint(batch.types)
         left = max(rows - len(total.ids) - len(batch), 0)
         total.add(writing.write(memory, batch, BulkHint(left, left > 0), on_conflict=on_conflict))
-        handoffs.yield_to_written(memory, set(batch.types), set(batch.sessions))
+        if not handoffs.WRITTEN.isdisjoint(batch.types):
+            handoffs.yield_to_written(memory, set(batch.types), set(batch.sessions))
     if total.added and (links or tasks):
         from lamina_engine.graph.generators import after_add
 
@@ -92,7 +93,8 @@ def _prepared(memory: Memory, batch: ChunkBatch) -> ChunkBatch:
 
 def _with_origins(memory: Memory, batch: ChunkBatch) -> ChunkBatch:
     """Note the repository files that records name; ids do not depend on them."""
-    note_origins(memory, batch)
+    if any(batch.sources) or any(batch.metadata):  # what may name a file
+        note_origins(memory, batch)
     return batch
 
 
@@ -117,24 +119,32 @@ def _one_ahead(batches: Iterator[ChunkBatch]) -> Iterator[ChunkBatch]:
 def redact(memory: Memory, batch: ChunkBatch) -> dict[int, list[str]]:
     """Mask the secrets of a batch in place; return the kinds found, by position."""
     prepare_kernel(len(batch))
-    found: dict[int, list[str]] = {}
-    for i, kinds in _redact_column(memory, batch.ids).items():
-        raise InvalidArgument(f"the id of record {i} holds a secret ({', '.join(kinds)}); give another id")
-    for i, clean, findings in memory.redactor.clean_batch(batch.texts):  # texts hardly ever repeat
-        batch.texts[i] = clean
-        found[i] = [finding.kind for finding in findings]
     columns: tuple[list[Any], ...] = (
-        batch.titles,
-        batch.sources,
-        batch.collections,
-        batch.types,
-        batch.sessions,
-        batch.agents,
-        batch.projects,
-    )
-    for column in columns:
-        for i, kinds in _redact_column(memory, column).items():
-            found.setdefault(i, []).extend(kinds)
+        batch.titles, batch.sources, batch.collections, batch.types, batch.sessions, batch.agents, batch.projects,
+    )  # fmt: skip
+    # one pass over everything: for a single record a pass costs more than what it looks at
+    names = list(dict.fromkeys(value for column in (batch.ids, *columns) for value in column if value))
+    texts: list[tuple[int, str, list[str]]] = []
+    changed: dict[str, tuple[str, list[str]]] = {}
+    for at, clean, findings in memory.redactor.clean_batch([*batch.texts, *names]):
+        kinds = [finding.kind for finding in findings]
+        if at < len(batch):
+            texts.append((at, clean, kinds))
+        else:
+            changed[names[at - len(batch)]] = (clean, kinds)
+    for i, name in enumerate(batch.ids) if changed else ():
+        if name in changed:
+            raise InvalidArgument(
+                f"the id of record {i} holds a secret ({', '.join(changed[name][1])}); give another id"
+            )
+    found: dict[int, list[str]] = {}
+    for i, clean, kinds in texts:
+        batch.texts[i], found[i] = clean, kinds
+    for column in columns if changed else ():
+        for i, value in enumerate(column):
+            if value in changed:
+                column[i], kinds = changed[value]
+                found.setdefault(i, []).extend(kinds)
     batch.versions = []  # of texts that may have changed
     for i, (tags, metadata) in enumerate(zip(batch.tags, batch.metadata, strict=True)):
         if tags:
@@ -143,18 +153,6 @@ def redact(memory: Memory, batch: ChunkBatch) -> dict[int, list[str]]:
             batch.metadata[i], kinds = memory.redact_json(metadata)
             if kinds:
                 found.setdefault(i, []).extend(kinds)
-    return found
-
-
-def _redact_column(memory: Memory, column: list[Any]) -> dict[int, list[str]]:
-    """Mask the secrets of one column in place, once per value; return the kinds by position."""
-    values = [value for value in dict.fromkeys(column) if value]
-    changed = {values[at]: (clean, [f.kind for f in kinds]) for at, clean, kinds in memory.redactor.clean_batch(values)}
-    found: dict[int, list[str]] = {}
-    if changed:
-        for i, value in enumerate(column):
-            if value in changed:
-                column[i], found[i] = changed[value]
     return found
 
 

@@ -54,6 +54,8 @@ _MOST_ADDED: Final = 6
 _DEEPEST: Final = 3
 """Folders within folders that hold nothing else are names too, so deep."""
 _WORD: Final = re.compile(r"[^\W_]+")
+_USED: Final = "scope projects"
+_NAMES: Final = "scope names of projects and folders"
 
 
 class Place(NamedTuple):
@@ -199,22 +201,55 @@ def known_names(view: View) -> Names:
     return view.cached("scope names", lambda: _read_names(view))
 
 
+class _Used(NamedTuple):
+    """Active chunks by project, of a version."""
+
+    rows: int
+    events: int
+    counts: I64
+
+
+def _used_projects(view: View) -> tuple[int, ...]:
+    """Return the codes of projects with active chunks; new rows alone are counted on."""
+    codes = view.categories.column(view.snapshot, "project")[: view.rows]
+    known: _Used | None = view.tables.peek_cached(_USED) if view.as_of_us is None else None
+    if known is not None and known.events == view.state.events and known.rows <= view.rows:
+        new = codes[known.rows :]
+        counts = np.bincount(new[new != NO_VALUE], minlength=len(known.counts))
+        counts[: len(known.counts)] += known.counts
+    else:
+        codes = codes[view.state.active()]
+        counts = np.bincount(codes[codes != NO_VALUE])
+    if view.as_of_us is None:
+        view.tables.put_cached(_USED, _Used(view.rows, view.state.events, counts))
+    return tuple(np.flatnonzero(counts).tolist())  # np.unique would import numpy.ma
+
+
 def _read_names(view: View) -> Names:
+    used, known = _used_projects(view), _folders(view)
+    if view.snapshot.rows("aliases"):
+        return _fold_names(view, used, known)
+    former = view.tables.peek_cached(_NAMES)  # most writes bring no new name
+    if former is None or former[0] != used or former[1] is not known:
+        former = view.tables.put_cached(_NAMES, (used, known, _fold_names(view, used, known)))
+    names: Names = former[2]
+    return names
+
+
+def _fold_names(view: View, used: tuple[int, ...], paths: list[Place]) -> Names:
     found: dict[str, set[Place]] = {}
-    codes = view.categories.column(view.snapshot, "project")[: view.rows][view.state.active()]
     values = view.categories.values("project")
-    used = np.flatnonzero(np.bincount(codes[codes != NO_VALUE]))  # np.unique would import numpy.ma
-    projects = [Place("project", values[code]) for code in used.tolist()]
-    folders = [place for place in _folders(view) if not _key(place.name.rpartition("/")[2]).isdecimal()]  # of a year
+    projects = [Place("project", values[code]) for code in used]
+    folders = [place for place in paths if not _key(place.name.rpartition("/")[2]).isdecimal()]  # of a year
     for place in (*projects, *folders):
         found.setdefault(_key(place.name.rpartition("/")[2]), set()).add(place)
     found.pop("", None)
     for names in _aliases(view):
-        known = set[Place]().union(*(found.get(_key(name), ()) for name in names))
-        known |= {Place("agent", name) for name in view.categories.values("agent") if _key(name) in map(_key, names)}
-        if known:
+        same = set[Place]().union(*(found.get(_key(name), ()) for name in names))
+        same |= {Place("agent", name) for name in view.categories.values("agent") if _key(name) in map(_key, names)}
+        if same:
             for name in names:
-                found.setdefault(_key(name), set()).update(known)
+                found.setdefault(_key(name), set()).update(same)
     return Names({name: tuple(sorted(places)) for name, places in found.items()}, sorted(found))
 
 

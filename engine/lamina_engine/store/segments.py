@@ -105,7 +105,19 @@ class Segment:
     ``batch`` holds the rows of a small segment that this process has just written: nothing is mapped or checked then.
     """
 
-    __slots__ = ("_batch", "_columns", "_intact", "_lock", "_map", "_numbers", "_readers", "_root", "log", "ref")
+    __slots__ = (
+        "_batch",
+        "_columns",
+        "_intact",
+        "_lock",
+        "_map",
+        "_numbers",
+        "_readers",
+        "_root",
+        "_vectors",
+        "log",
+        "ref",
+    )
 
     def __init__(self, root: Path, log: str, ref: SegmentRef, batch: pa.RecordBatch | None = None) -> None:
         self.log, self.ref = log, ref
@@ -117,6 +129,7 @@ class Segment:
         self._columns: dict[str, pa.Array] = {}
         self._readers: dict[str, columns.Reader] = {}
         self._numbers: dict[tuple[str, int], NDArray[np.generic]] = {}
+        self._vectors: NDArray[np.float32] | None = None
         self._lock = after_fork.make_lock()
 
     def _map_file(self) -> pa.MemoryMappedFile:
@@ -201,6 +214,12 @@ class Segment:
         if found is None:
             found = self._numbers[name, missing] = columns.numbers(self.batch.column(name), missing)
         return found
+
+    def vectors(self) -> NDArray[np.float32]:
+        """View the vectors of a segment of a vector log, float32 (rows, d)."""
+        if self._vectors is None:
+            self._vectors = columns.vectors(self.column("vector"))
+        return self._vectors
 
     def reader(self, name: str) -> columns.Reader:
         """Return a function that gives the Python value of one column at an offset."""

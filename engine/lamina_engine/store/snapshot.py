@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lamina_engine import columns
 from lamina_engine.columns import Reader, split_rows
 from lamina_engine.errors import VaultCorrupt
 from lamina_engine.schema import vector_log
@@ -79,13 +78,21 @@ class Snapshot:
         """Return a log's segments in row order."""
         return self._segments.get(log, ())
 
+    def segments_from(self, log: str, row: int) -> tuple[Segment, ...]:
+        """Return the segments of a log that hold rows from one on: the last ones."""
+        segments = self.segments(log)
+        first = len(segments)
+        while first and segments[first - 1].ref.start + segments[first - 1].ref.rows > row:
+            first -= 1
+        return segments[first:]
+
     def vectors(self, segment: Segment) -> NDArray[np.float32]:
         """View a segment of that log as float32 (rows, d); d is the dimension of the space."""
-        matrix = columns.vectors(segment.column("vector"))
-        if self.space is None or matrix.shape[1] != self.space.dim:
+        matrix, space = segment.vectors(), self.space
+        if space is None or matrix.shape[1] != space.dim:
             raise VaultCorrupt(
                 f"{segment.path} has vectors of {matrix.shape[1]} numbers where the space {self.manifest.space!r} has "
-                f"{self.space.dim if self.space else 'none'}; `lamina verify` names what can be saved"
+                f"{space.dim if space else 'none'}; `lamina verify` names what can be saved"
             )
         return matrix
 

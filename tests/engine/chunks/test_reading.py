@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from typing import cast
+from enum import StrEnum
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
+import lamina
 from lamina import Vault
 from lamina_engine.chunks import reading
 from lamina_engine.chunks.reading import _COLUMNS, fields_at
@@ -85,3 +87,38 @@ def test_threads_that_share_a_vault_see_whole_rows(lexical_vault: Vault, monkeyp
 
     with ThreadPoolExecutor(4) as pool:
         assert all(pool.map(look, range(400)))
+
+
+class Team(StrEnum):
+    PUMPS = "pumps"
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {"title": "Pump", "tags": ["a", "b"], "metadata": {"n": 1}, "project": "p", "session": "s", "agent": "x"},
+        {"success": True, "created_at": "2020-01-01", "source": "a.md", "id": "own"},
+        {"project": Team.PUMPS},
+    ],
+)
+def test_what_was_just_added_is_shown_as_the_log_shows_it(lexical_vault: Vault, fields: dict[str, Any]) -> None:
+    filled(lexical_vault)
+    lexical_vault.recall("pump")
+    (identity,) = lexical_vault.add({"text": "a note about the valve", **fields}, type="note")
+    lexical_vault.update(identity, title="Valve")
+    memory = lexical_vault._memory
+    rows = np.arange(30, memory.view().rows)
+    ours = fields_at(memory.view(), rows)
+    with lamina.open(memory.root, mode="r", embedder="none") as other:
+        assert fields_at(other._memory.view(), rows) == ours
+    plain = {str, int, bool, tuple, dict, type(None)}
+    assert {type(value) for record in ours for value in record.values()} <= plain
+
+
+def test_what_is_added_to_a_vault_that_is_read_is_remembered(lexical_vault: Vault) -> None:
+    filled(lexical_vault)
+    assert 30 not in lexical_vault._memory.tables.shown
+    lexical_vault.recall("pump")
+    lexical_vault.add("a note about the valve")
+    assert lexical_vault._memory.tables.shown[30]["text"] == "a note about the valve"

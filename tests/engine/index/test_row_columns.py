@@ -29,6 +29,9 @@ class FakeSnapshot:
     def segments(self, _log: str) -> list[FakeSegment]:
         return self._segments
 
+    def segments_from(self, _log: str, row: int) -> list[FakeSegment]:
+        return [segment for segment in self._segments if segment.start + segment.rows > row]
+
 
 def column() -> RowColumn:
     return RowColumn(lambda _, segment: np.arange(segment.start, segment.start + segment.rows) * 10)

@@ -67,3 +67,26 @@ def test_a_state_cannot_be_changed(lexical_vault: Vault) -> None:
     lexical_vault.add("x")
     with pytest.raises(ValueError, match="read-only"):
         lexical_vault._memory.view().state.status[0] = 3
+
+
+def test_versions_with_rows_alone_share_their_columns_and_an_event_never_reaches_an_older_one(
+    lexical_vault: Vault,
+) -> None:
+    memory = lexical_vault._memory
+    lexical_vault.add([{"text": f"t{i}"} for i in range(40)])
+    write(lexical_vault, [("pin", 3), ("remove", 5)])
+    states = [memory.view().state]
+    for i in range(6):  # enough to outgrow the room
+        lexical_vault.add(f"more {i}")
+        states.append(memory.view().state)
+    assert np.shares_memory(states[-1].status, states[-2].status)
+    tiers = memory.view().freshness.tier
+    write(lexical_vault, [("remove", 45), ("review", 44)])
+    lexical_vault.add("the last")
+    for rows, state in enumerate(states, 40):
+        assert np.flatnonzero(state.status).tolist() == [5]
+        assert (len(state.status), state.pinned.sum(), state.forgotten, state.all_active) == (rows, 1, 0, False)
+    now = memory.view()
+    assert np.flatnonzero(now.state.status).tolist() == [5, 45]
+    assert np.flatnonzero(now.freshness.manual).tolist() == [44]
+    assert not tiers.flags.writeable

@@ -18,7 +18,7 @@ from lamina import FixedClock, Hits, InvalidArgument, NamedScope, Vault
 from lamina_engine.index.analysis import Analyzer, term_hash
 from lamina_engine.profiles import BUILT_IN
 from lamina_engine.recall.explain import recompute
-from lamina_engine.recall.whose import Names, Place, _choose_project, _place_of_form
+from lamina_engine.recall.whose import Names, Place, _choose_project, _place_of_form, known_names
 from tests.conftest import NOW
 from tests.fuzz.vaults import Damage, copy_with
 
@@ -391,3 +391,23 @@ def test_names_of_a_vault_that_somebody_made_are_typed_errors_or_none(
     copy_with(Damage(tmp_path / "v", f"log/{log}/{name}", content, True), tmp_path / "w")
     with contextlib.suppress(lamina.VaultCorrupt), lamina.open(tmp_path / "w", mode="r") as read:
         read.recall("when does Ann mend the crane of the docs?")
+
+
+def test_names_that_writes_bring_and_take_are_those_of_a_look_at_all(vault: Vault) -> None:
+    rng, view = random.Random(3), vault._memory.view
+    ids: list[str] = []
+    for i in range(60):
+        if ids and rng.random() < 0.3:
+            vault.invalidate(ids.pop(rng.randrange(len(ids))), "wrong")
+        else:
+            ids += vault.add(f"note {i}", project=f"team{rng.randrange(12)}")
+        with lamina.open(vault.path, mode="r") as other:
+            assert known_names(view()) == known_names(other._memory.view())
+        if i == 30:
+            early = view().snapshot.manifest.last_us
+    past = vault._memory.at(early).view()
+    used = {
+        view().categories.value("project", code)
+        for code in past.categories.column(past.snapshot, "project")[: past.rows][past.state.active()]
+    }
+    assert {place.name for places in known_names(past).places.values() for place in places} == used - {None}
