@@ -11,11 +11,11 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from msgspec import Struct
-
 from lamina_engine.facts import vocabulary
-from lamina_engine.facts.german import in_english_grammar, is_german
-from lamina_engine.facts.values import COLOUR, COLOURED, IDENTIFIER, Kind, find_values, is_name
+from lamina_engine.facts.asking import DENIED, DONE, RUNNING, Asking
+from lamina_engine.facts.sentences import Sentence, opening, split_text, title_words
+from lamina_engine.facts.stating import CLAUSE, NOW, OVER, is_stated, without_afterthought
+from lamina_engine.facts.values import COLOUR, COLOURED, MONTH, WEEKDAY, Kind, find_values, is_name
 from lamina_engine.facts.wording import in_family, is_near, likeness, parts, tokens
 
 
@@ -31,13 +31,27 @@ _SAID_BEFORE: Final = 0.8
 """The same of a word of an earlier sentence."""
 _BACK: Final = 2
 """Sentences before one in which its subject may be named."""
-_DEGREES: Final = vocabulary.DEGREES | _words("old full cold hot warm expensive late heavy")
+_EXTRA: Final = 0.01
+"""What each word of a sentence takes from it: of two that say all, the one that says least beside."""
+_TENSE: Final = 0.3
+"""What a word for the present adds to an answer to a question of the present, and a past form takes from it."""
+_HELD: Final = 0.9
+"""Likeness that a word of the setting counts with."""
+_ENDING: Final = _words("with through from by via in on for at")
+"""Prepositions that end a question: "what is it fed with"."""
+_MEASURED_BY: Final = {
+    word: frozenset(nouns)
+    for words, nouns in (
+        (("heavy",), ("weight", "weighs", "weighed")), (("long",), ("length",)), (("wide",), ("width",)), (("deep",), ("depth",)),
+        (("tall", "high"), ("height",)), (("old",), ("age", "aged", "born")), (("big", "large", "small"), ("size", "area")),
+        (("hot", "cold", "warm"), ("temperature",)), (("fast",), ("speed",)), (("expensive",), ("price", "cost", "costs")),
+    ) for word in words
+}  # fmt: skip
+"""Nouns for what adjectives measure."""
 _SORTS: Final = _words(
     """company firm vendor supplier provider tool program product app library framework service system agency software thing person
     colleague people partner team solution package platform language city town country place village region number"""
 )
-_PEOPLE: Final = _words("people persons")
-_PORT: Final = _words("port")
 _UNSAID: Final = _words("number name names digits amount address")
 """Nouns that a value shows by its form."""
 _PLACED: Final = _words("lie lies find stored kept located stand stands put store keep")
@@ -46,50 +60,22 @@ _IMPLIED: Final[dict[Kind, frozenset[str]]] = {
     "where": _PLACED, "when": _TIMED - {"last"}, "duration": _TIMED, "frequency": _words("happen happens take place"),
 }  # fmt: skip
 """Verbs that the kind of value says already: "where is it kept"."""
-_PAST: Final = _words("before formerly previously earlier former previous originally")
-_ASKING: Final = _words("after off down else")
-"""Function words that make it another question."""
-_RUNNING: Final = _words("run runs")
-"""Verbs that ask for something where a person does it."""
-_DONE: Final = ("ed", "en", "ilt", "ade", "old")
-"""Ends of participles."""
-_WAS: Final = re.compile(
-    r"\b(?:before|formerly|previously|earlier|used to|was|were|until|old|former|from|last|moved|instead|replaced|went|switched|ended)\b",
+_CALLED: Final = _words("called named")
+_QUOTED: Final = re.compile(r"[`\"“„«]\w")
+_LASTING: Final = _words("valid live lives last lasts kept keep stored retained")
+_IS_SO_LONG: Final = re.compile(r":[*_]*\s*(?:about |~ ?)?\d")
+_VERSIONS: Final = _words("version release")
+_PROVIDERS: Final = _words("provider supplier vendor company firm service")
+_JOINED: Final = re.compile(r"\w[./:@_]\w")
+"""Addresses and paths, whose parts say a word only in full."""
+_TIMES: Final = re.compile(
+    rf"(?:{MONTH}|{WEEKDAY}|\W*\d.*|since|from|until|by|last|next|spring|summer|autumn|winter|year|years|month|week|day|mid|early|late|beginning|end)",
     re.IGNORECASE,
 )
-_NO_LONGER: Final = re.compile(r"\b(?:formerly|previously|used to|no longer)\b|\bbefore\s*(?:[.,;)]|$)", re.IGNORECASE)
-_DENIED: Final = re.compile(
-    r"\b(?:not|never|nobody|none|no|without|rejected|dropped|declined|refused|considered|considering|cancelled|thought about|looked at|"
-    r"ideas?|plans?|maybe|perhaps|might|wish|wanted|wants|talks|discussion|gone|killed|removed|deleted|torn|proposed|proposal)\b|"
-    r"n['’]t\b|\b(?:is|was|are|were|switched|turned) off\b",
-    re.IGNORECASE,
-)
-_NUMERO: Final = re.compile(r"\bno\. ?(?=\d)", re.IGNORECASE)
-_CLAUSE: Final = re.compile(r"[;:,()–—]|\bbut\b")
+"""Words that say when, before the subject of a sentence."""
 _REFERRING: Final = _words("it its it's he she they her his their there that this these those them then him the")
 _IT_IS: Final = re.compile(rf"it (?:is|was) (?:\w+ )?(?:[€$£~]? ?\d|{COLOUR})", re.IGNORECASE)
 """Begins a sentence all of whose subject stands before it."""
-_GENERAL: Final = re.compile(
-    r"what(?:'s| is| are) (?:an?|the difference)\b|what does .* (?:mean|stand for)\W*$|.*\busually\b", re.IGNORECASE
-)
-_SHORT: Final = re.compile(r"\b(wh\w+|how)['’]s\b", re.IGNORECASE)
-_END: Final = re.compile(
-    r"(?<!\b[DMHFS]r\.)(?<!\bMrs\.)(?<!\bSt\.)(?<!\b[A-Z]\.)(?<=[.!?;])\s+"
-    r"(?!(?<=\d\. )(?:Jan|Feb|Mär|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez))|\n+"
-)
-_WRAP: Final = re.compile(r"(?<=[^\s.!?:;`|])\n(?=[a-z(])")
-"""Break within a sentence."""
-_ITEM: Final = re.compile(r"^[\s>#*+-]+")
-
-
-class Sentence(NamedTuple):
-    """Sentence of a text, with its words."""
-
-    text: str
-    words: tuple[str, ...]
-    lower: tuple[str, ...]
-    written: str
-    """The text as it stands; a German one is read in English grammar."""
 
 
 class Missing(NamedTuple):
@@ -100,166 +86,18 @@ class Missing(NamedTuple):
     named: bool
 
 
-class Asking(Struct, frozen=True):
-    """Question, read for the sentences that answer it."""
-
-    kind: Kind
-    words: tuple[str, ...]
-    """All of them, in lower case."""
-    noun: tuple[int, ...]
-    """Positions of the words after "which" or "how many", or of the thing asked for."""
-    content: tuple[tuple[int, str], ...]
-    names: tuple[tuple[int, str], ...]
-    is_copular: bool
-    """True for "which company is our edge": the sentence must say that the one is the other."""
-    is_passive: bool
-    """True for "who was hired": not who did it is asked for."""
-    is_past: bool
-    is_denied: bool
-    is_german: bool
-
-    @property
-    def shown(self) -> frozenset[str]:
-        """Nouns that a value shows by itself: "listens on 8443" needs no word for port."""
-        if self.kind == "count":
-            return _PEOPLE
-        return COLOURED | _PORT if any(word[:6] == "listen" for _, word in self.content) else COLOURED
-
-
-def split_text(text: str, *, german: bool = False) -> list[Sentence]:
-    """Return the sentences of a text outside of fenced code; questions are none."""
-    found: list[Sentence] = []
-    fenced = False
-    for line in _WRAP.sub(" ", text).splitlines():
-        if line.lstrip().startswith(("```", "~~~")):
-            fenced = not fenced
-        elif not fenced and not line.startswith(("    ", "\t")):
-            for piece in _END.split(line):
-                written = _ITEM.sub("", piece).strip()
-                if written and not written.endswith("?"):
-                    said = in_english_grammar(written) if german else written
-                    words = tuple(tokens(said))
-                    found.append(Sentence(said, words, tuple(word.lower() for word in words), written))
-    return found
-
-
-def read_question(text: str) -> Asking | None:
-    """Return a question as read, or None where it asks for no value that one sentence can hold."""
-    german = is_german(text)
-    text = in_english_grammar(text) if german else text
-    words = tokens(_SHORT.sub(r"\1 is", text))
-    lower = [word.lower() for word in words]
-    at = next((i for i, word in enumerate(lower) if word in vocabulary.QUESTION_WORDS), None)
-    if _GENERAL.match(text.strip()) or not lower or lower[0] in vocabulary.BEING | vocabulary.HELPERS:
-        return None
-    found = _read_kind(words, lower, at)
-    if found is None:
-        return None
-    kind, skipped, noun = found
-    content, names = [], []
-    for i, word in enumerate(words):
-        if i in skipped or not word:
-            continue
-        if _is_name_of_question(words, i):
-            names.append((i, word))
-        elif lower[i] in _PAST:
-            continue  # `_is_stated` asks for it
-        elif not vocabulary.is_grammar(lower[i]) or lower[i] in _ASKING or (kind == "who" and lower[i] in _RUNNING):
-            content.append((i, lower[i]))
-    after = (at or 0) + len(noun) + 1
-    copular = (
-        kind == "which"
-        and COLOURED.isdisjoint(lower)
-        and lower[after : after + 1] in (["is"], ["are"])
-        and not any(i > after + 1 and word.endswith(("ing", *_DONE)) for i, word in content)
-    )
-    return Asking(
-        kind, tuple(lower), tuple(noun), tuple(content), tuple(names), copular, _is_passive(lower, at), not _PAST.isdisjoint(lower),
-        _DENIED.search(text) is not None, german,
-    )  # fmt: skip
-
-
-def _is_passive(lower: Sequence[str], at: int | None) -> bool:
-    after = lower[at + 1 :] if at is not None else []
-    return len(after) > 1 and after[0] in vocabulary.BEING and after[1].endswith(_DONE)
-
-
-def _read_kind(words: Sequence[str], lower: Sequence[str], at: int | None) -> tuple[Kind, set[int], list[int]] | None:
-    """Return the kind of value asked for, the words that say so, and the noun asked about."""
-    if at is None:
-        return "what", set(), _noun_phrase(words, lower, 0)
-    word, after = lower[at], lower[at + 1] if at + 1 < len(lower) else ""
-    if word == "how":
-        skipped = {at, at + 1}
-        if after in {"many", "much"}:
-            return ("count" if after == "many" else "amount"), skipped, _noun_phrase(words, lower, at + 2)
-        if after in {"long", "often"}:
-            return ("duration" if after == "long" else "frequency"), skipped, []
-        return ("measure", skipped, [at + 1]) if after in _DEGREES else None
-    if word in {"which", "what"}:
-        if after in {"caused", "causes"}:
-            return "why", {at, at + 1}, []
-        if after in {"time", "day", "days", "date", "year", "month", "weekday"}:
-            return "when", {at, at + 1}, []
-        if after in vocabulary.BEING and lower[at + 2 : at + 3] in (["in"], ["on"], ["at"]):
-            return None  # "what was in the box"
-        if not vocabulary.PRICING.isdisjoint(lower):
-            return "amount", {at}, []
-        if not after or after in vocabulary.BEING | vocabulary.HELPERS | vocabulary.HAVING:
-            begin = at + 2
-            while begin < len(lower) and lower[begin] in vocabulary.ARTICLES:
-                begin += 1
-            return "what", {at}, _noun_phrase(words, lower, begin) if after in vocabulary.BEING else []
-        noun = _without_verb(words, lower, _noun_phrase(words, lower, at + 1))
-        return ("which" if noun else "what"), {at}, noun
-    kinds: dict[str, Kind] = {"when": "when", "where": "where", "why": "why"}
-    return kinds.get(word, "who"), {at}, []
-
-
-def _noun_phrase(words: Sequence[str], lower: Sequence[str], begin: int) -> list[int]:
-    """Return the positions of a noun and what stands before it."""
-    found: list[int] = []
-    for i in range(begin, min(begin + 4, len(lower))):
-        if vocabulary.is_grammar(lower[i]):
-            break
-        found.append(i)
-    return found
-
-
-def _without_verb(words: Sequence[str], lower: Sequence[str], noun: list[int]) -> list[int]:
-    """Return the noun of "which agency sells space", without the verb."""
-    end = noun[-1] + 1 if noun else 0
-    if noun and end < len(lower) and lower[end] in vocabulary.BEING | vocabulary.HELPERS | vocabulary.HAVING:
-        return noun
-    verb = next(
-        (n for n in range(len(noun) - 1, -1, -1) if words[noun[n]].islower() and lower[noun[n]].endswith(("s", "ed"))),
-        None,
-    )
-    return noun if verb is None else noun[:verb]
-
-
-def _is_name_of_question(words: Sequence[str], i: int) -> bool:
-    word = words[i]
-    if _is_letter(words, i):
-        return True
-    if word.lower() in vocabulary.QUESTION_WORDS or vocabulary.is_grammar(word.lower()):
-        return False
-    if IDENTIFIER.search(word) or word.isdigit():
-        return not (word.islower() and word.replace("-", "").isalpha())
-    return word[:1].isupper() and (i > 0 or is_name(words, 0) or (len(word) > 1 and word.isupper()))
-
-
-def _is_letter(words: Sequence[str], i: int) -> bool:
-    """Return whether a word is a letter that tells one thing from others: "building A"."""
-    return i > 0 and len(words[i]) == 1 and words[i].isalpha() and words[i].isupper() and words[i] != "I"
-
-
-def rate_sentence(asking: Asking, said: Sequence[Sentence], at: int, year: str = "") -> float | None:
+def rate_sentence(
+    asking: Asking, said: Sequence[Sentence], at: int, year: str = "", about: Sequence[str] = ()
+) -> float | None:
     """Return how well a sentence of a text answers a question; None where it does not.
 
-    ``year`` is the year of the text: a question of another one is answered only where the sentence names that.
+    ``year`` is the year of the text: a question of another one is answered only where the sentence names that. ``about`` are the
+    words of the text's title and opening, which its sentences need not repeat.
     """
     sentence = said[at]
+    if not asking.is_denied and DENIED.search(sentence.text):
+        sentence = without_afterthought(sentence)
+        said = [*said[:at], sentence, *said[at + 1 :]]
     hits: dict[int, int] = {}
     missing: list[Missing] = []
     for i, name in asking.names:
@@ -271,13 +109,21 @@ def rate_sentence(asking: Asking, said: Sequence[Sentence], at: int, year: str =
         elif name != year:
             missing.append(Missing(i, name.lower(), True))
     likely = _pair_words(asking, sentence, hits)
+    degree = _find_degree(asking, sentence)
+    if degree is not None:
+        hits[asking.noun[0]] = degree
     missing += [Missing(i, word, False) for i, word in asking.content if i not in hits]
+    gone = {i for i, _ in asking.content if i not in hits}
+    through = (
+        any(i in gone and asking.words[i] in _PROVIDERS for i in asking.head) and _find_agent(sentence) is not None
+    )
     count = len(missing)
-    missing = [each for each in missing if not _is_implied(asking, each)]
+    missing = [each for each in missing if not _is_implied(asking, each, sentence, hits)]
     implied = count - len(missing)
     if (
         implied
         and asking.kind == "which"
+        and not through
         and not any(asking.words[i] in asking.shown for i in asking.noun)
         and len(asking.content) + len(asking.names) < 2 + implied
     ):
@@ -285,16 +131,21 @@ def rate_sentence(asking: Asking, said: Sequence[Sentence], at: int, year: str =
     near = [
         k for k in range(len(sentence.lower)) if k not in hits.values() and not vocabulary.is_grammar(sentence.lower[k])
     ]
-    back = _count_back(said, at, hits, missing)
-    if back is None and len(missing) == 1 and not missing[0].named and len(hits) > 1:
+    held = [each for each in missing if _is_held(asking, each, sentence, hits, about)]
+    back = _count_back(asking, said, at, hits, [each for each in missing if each not in held])
+    if back is None and len(missing) == 1 and _may_be_near(asking, missing[0]) and len(hits) > 1:
         i, word, _ = missing[0]
         place = next((k for k in near if is_near(word, sentence.lower[k])), None)
         if place is None:
             return None
         hits[i], back = place, 0
-    if back is None or not (hits or _is_bare(asking, sentence)) or not _is_stated(asking, sentence, hits):
+    if (
+        back is None
+        or not (hits or _is_bare(asking, sentence) or _is_labelled(asking, sentence))
+        or not is_stated(asking, sentence, hits)
+    ):
         return None
-    noun = [asking.words[i] for i in asking.noun]
+    noun = [asking.words[i] for i in asking.noun] or ["name"] * (asking.kind == "what" and "name" in asking.words)
     if asking.kind == "who" and (
         _lacks_deed(asking, hits) or (not asking.is_passive and _lacks_agent(asking, sentence, hits))
     ):
@@ -302,11 +153,36 @@ def rate_sentence(asking: Asking, said: Sequence[Sentence], at: int, year: str =
     alone = len(asking.content) + len(asking.names) == 1
     if alone and hits and asking.kind in {"who", "what", "which"} and not _defines(sentence, next(iter(hits.values()))):
         return None
-    if not find_values(asking.kind, sentence.text, sentence.words, hits, noun, asking.noun):
+    if not through and not find_values(asking.kind, sentence.text, sentence.words, hits, noun, asking.noun):
         return None
-    if asking.is_copular and not all(i in hits for i in asking.noun) and not _links_name(sentence, hits):
+    versioned = not _VERSIONS.isdisjoint(noun)
+    if (
+        asking.is_copular
+        and not versioned
+        and not all(i in hits for i in asking.noun)
+        and not _links_name(sentence, hits)
+    ):
         return None
-    return likely / max(1, len(asking.content)) + 0.3 * len(hits) - 0.2 * back
+    rating = (likely + _HELD * len(held)) / max(1, len(asking.content)) + 0.3 * (len(hits) + len(held)) - 0.2 * back
+    rating -= _EXTRA * len(sentence.words)
+    if asking.is_present:
+        rating += _TENSE * ((NOW.search(sentence.text) is not None) - (OVER.search(sentence.text) is not None))
+    if asking.words[-1] in _ENDING and asking.words[-1] in sentence.lower:
+        rating += _TENSE
+    return rating
+
+
+def _may_be_near(asking: Asking, missing: Missing) -> bool:
+    """Return whether a word may be said by its neighbour: no name, nor who somebody is."""
+    return not missing.named and not (asking.kind == "who" and missing.place in asking.head)
+
+
+def _find_degree(asking: Asking, sentence: Sentence) -> int | None:
+    """Return the place of the word for what is measured: "weight" for "how heavy"."""
+    if asking.kind != "measure":
+        return None
+    said = {asking.words[asking.noun[0]], *_MEASURED_BY.get(asking.words[asking.noun[0]], ())}
+    return next((k for k, word in enumerate(sentence.lower) if word in said), None)
 
 
 def _is_bare(asking: Asking, sentence: Sentence) -> bool:
@@ -314,6 +190,17 @@ def _is_bare(asking: Asking, sentence: Sentence) -> bool:
     return (asking.kind in {"measure", "amount"} or not COLOURED.isdisjoint(asking.words)) and (
         _IT_IS.match(sentence.text) is not None
     )
+
+
+def _is_labelled(asking: Asking, sentence: Sentence) -> bool:
+    """Return whether a sentence says what holds of its label, or answers a question.
+
+    "Food: was X. Since May Y" is the one, "Where is the key? In the safe." the other.
+    """
+    if sentence.asked:
+        return all(any(_likeness(word, each) >= _SAID_BEFORE for each in sentence.asked) for _, word in asking.content)
+    is_label = any(asking.words[i] in sentence.setting for i in asking.head)
+    return is_label and sentence.begins and NOW.search(sentence.text) is not None
 
 
 def _is_called(name: str, word: str) -> bool:
@@ -334,10 +221,11 @@ def _pair_words(asking: Asking, sentence: Sentence, hits: dict[int, int]) -> flo
             if "-" in word:
                 like = float(set(word.split("-")) <= {*sentence.lower, *parts(said)} or word == said)
             else:
-                like = max((likeness(word, part) for part in parts(said)), default=0.0)
-            upon = said in _RUNNING and sentence.lower[k + 1 : k + 2] in {("on",), ("at",), ("under",)}
-            if (upon or (word in _RUNNING and asking.kind != "who")) and like < _SAME:
-                continue  # what a server runs on says nobody who runs it
+                like = _likeness(word, said)
+            upon = said in RUNNING and sentence.lower[k + 1 : k + 2] in {("on",), ("at",), ("under",)}
+            done = said == "run" and word != "run" and sentence.lower[k + 1 : k + 2] != ("by",)
+            if (done or upon or (word in RUNNING and asking.kind != "who")) and like < _SAME:
+                continue  # what a server runs on, or has run, says nobody who runs it
             if like >= _LEAST:
                 pairs.append((-like, i, k))
     taken: set[int] = set()
@@ -350,11 +238,25 @@ def _pair_words(asking: Asking, sentence: Sentence, hits: dict[int, int]) -> flo
     return sum
 
 
-def _is_implied(asking: Asking, missing: Missing) -> bool:
+def _is_implied(asking: Asking, missing: Missing, sentence: Sentence, hits: dict[int, int]) -> bool:
     """Return whether the form of a value says a word of the question."""
     i, word, named = missing
     if named:
         return False
+    if not _VERSIONS.isdisjoint(asking.words[k] for k in asking.noun):
+        return word in _VERSIONS | RUNNING and _shows_version(sentence, hits)
+    if i in asking.head and len(asking.noun) > 1 and word in _PROVIDERS:
+        return asking.noun[-2] in hits and _find_agent(sentence) is not None
+    if asking.kind == "what" and word in _CALLED:
+        return any(k not in hits.values() and is_name(sentence.words, k) for k in range(1, len(sentence.words))) or (
+            _QUOTED.search(sentence.text) is not None
+        )
+    if asking.kind == "duration" and word in _LASTING:
+        return _IS_SO_LONG.search(sentence.text) is not None
+    if i in asking.head and len(asking.noun) > 1 and asking.kind == "which" and word in _SORTS:
+        return True
+    if word in vocabulary.LIGHT_VERBS and any(asking.words[k] in sentence.setting for k in asking.head):
+        return True
     if i in asking.noun:
         return (
             word in _UNSAID
@@ -364,49 +266,98 @@ def _is_implied(asking: Asking, missing: Missing) -> bool:
     return word in _IMPLIED.get(asking.kind, ())
 
 
-def _count_back(said: Sequence[Sentence], at: int, hits: dict[int, int], missing: Sequence[Missing]) -> int | None:
+def _shows_version(sentence: Sentence, hits: dict[int, int]) -> bool:
+    """Return whether a number stands behind a word of the question: "Ruby 3.3"."""
+    return any(
+        re.fullmatch(r"v?\d+(?:\.\d+)*", word) is not None
+        for k in hits.values()
+        for word in sentence.lower[k + 1 : k + 2]
+    )
+
+
+def _find_agent(sentence: Sentence) -> int | None:
+    """Return the place of a name by which something is done: "payments go through Mollie"."""
+    for k, word in enumerate(sentence.lower[:-1]):
+        if word in {"through", "by", "via", "with", "from", "using"} and is_name(sentence.words, k + 1):
+            return k + 1
+    return None
+
+
+def _is_held(asking: Asking, missing: Missing, sentence: Sentence, hits: dict[int, int], about: Sequence[str]) -> bool:
+    """Return whether the setting of a sentence says a word: label, heading, or title."""
+    if _is_among(missing, sentence.setting):
+        return True
+    return (
+        missing.place not in asking.head and _is_among(missing, about) and not _has_own_subject(asking, sentence, hits)
+    )
+
+
+def _count_back(
+    asking: Asking, said: Sequence[Sentence], at: int, hits: dict[int, int], missing: Sequence[Missing]
+) -> int | None:
     """Return how far back the words are that a sentence leaves out; None where they are nowhere."""
     words, count = said[at].lower, 0
     begins = next((k for k, word in enumerate(words) if not vocabulary.is_grammar(word) and not word.isdigit()), None)
     refers = not _REFERRING.isdisjoint(words) or begins in hits.values()
-    for _, word, named in missing:
-        for back in (1, _BACK, at):
-            if at < back or not refers:
-                return None
-            earlier = said[at - back].lower
-            if any(_is_called(word, each) if named else likeness(word, each) >= _SAID_BEFORE for each in earlier):
-                count += back
-                break
-        else:
+    for each in missing:
+        back = _find_back(each, said, at) if refers and each.place not in asking.head else None
+        if back is None:
             return None
+        count += back
     return count
 
 
-def _is_stated(asking: Asking, sentence: Sentence, hits: dict[int, int]) -> bool:
-    """Return whether a sentence states what it says, of the time that is asked about."""
-    if asking.is_past:
-        if not _WAS.search(sentence.text):
-            return False
-    elif _shows(_NO_LONGER, sentence, hits):
-        return False
-    return asking.is_denied or not _shows(_DENIED, sentence, hits)
+def _find_back(missing: Missing, said: Sequence[Sentence], at: int) -> int | None:
+    """Return how many sentences before one a word is said; None where none of its own is."""
+    for back in range(1, at + 1):
+        earlier = said[at - back]
+        if back > _BACK and earlier.line != said[at].line:
+            return None
+        if said[at].begins and earlier.line != said[at].line:
+            return None
+        if _is_among(missing, earlier.lower):
+            return min(back, _BACK)
+    return None
 
 
-def _shows(pattern: re.Pattern[str], sentence: Sentence, hits: dict[int, int]) -> bool:
-    """Return whether a clause that says a word of the question matches a pattern."""
-    text = _NUMERO.sub("", sentence.text)
-    if not pattern.search(text):
-        return False
+def _is_among(missing: Missing, words: Sequence[str]) -> bool:
+    """Return whether some words say one that is missing."""
+    if missing.named:
+        return any(_is_called(missing.word, each) for each in words)
+    return any(_likeness(missing.word, each) >= _SAID_BEFORE for each in words)
+
+
+def _likeness(word: str, said: str) -> float:
+    """Return how far a word, or a part of it, says another; of an address the whole part has to."""
+    if _JOINED.search(said):
+        return float(word in parts(said))
+    return max((likeness(word, part) for part in parts(said)), default=0.0)
+
+
+def _has_own_subject(asking: Asking, sentence: Sentence, hits: dict[int, int]) -> bool:
+    """Return whether a sentence is about something else: "the next call starts"."""
+    first = min(hits.values(), default=0)
+    before = sentence.text[: max(0, sentence.text.find(sentence.words[first]))] if hits else ""
+    begin = len(tokens(before)) - len(tokens(CLAUSE.split(before)[-1]))
+    is_named = asking.kind in {"who", "which", "what"}
     return any(
-        pattern.search(clause) and any(sentence.words[k] in clause for k in hits.values())
-        for clause in _CLAUSE.split(text)
+        not vocabulary.is_grammar(word)
+        and word not in sentence.setting
+        and not _TIMES.fullmatch(word)
+        and not (is_named and is_name(sentence.words, k))
+        for k, word in enumerate(sentence.lower[begin:first], begin)
     )
 
 
 def _defines(sentence: Sentence, k: int) -> bool:
     """Return whether a sentence says that one word is something: "CI: GitLab"."""
     word = re.escape(sentence.words[k])
-    return re.search(rf"(?<![\w-]){word}(?:\s*[:=(]|,? (?:is|are)\b)", sentence.text) is not None
+    if sentence.text.startswith("|"):
+        return re.search(rf"\|\s*{word}\s*[|,]", sentence.text) is not None
+    return (
+        re.search(rf"(?<![\w-]){word}(?:\s*[:=(]|,?(?: now| currently| today)? (?:is|are)\b)", sentence.text)
+        is not None
+    )
 
 
 def _lacks_deed(asking: Asking, hits: dict[int, int]) -> bool:
@@ -419,7 +370,7 @@ def _lacks_agent(asking: Asking, sentence: Sentence, hits: dict[int, int]) -> bo
     """Return whether a sentence says that something was done, and not by whom."""
     words = sentence.lower
     done = {hits[i] for i, _ in asking.content if i in hits}
-    is_done = any(words[k].endswith(_DONE) and not vocabulary.BEING.isdisjoint(words[max(0, k - 2) : k]) for k in done)
+    is_done = any(words[k].endswith(DONE) and not vocabulary.BEING.isdisjoint(words[max(0, k - 2) : k]) for k in done)
     return is_done and not any(
         word in {"by", "with", "from"} and any(is_name(sentence.words, j) for j in range(i + 1, min(i + 4, len(words))))
         for i, word in enumerate(words)
@@ -438,10 +389,13 @@ def _links_name(sentence: Sentence, hits: dict[int, int]) -> bool:
     return False
 
 
-def sentences_of(asking: Asking, text: str, year: str = "") -> Iterator[tuple[float, str]]:
+def sentences_of(
+    asking: Asking, text: str, year: str = "", title: str = "", source: str | None = None
+) -> Iterator[tuple[float, str]]:
     """Yield the sentences of a text that answer a question, with how well they do."""
     said = split_text(text, german=asking.is_german)
+    about = (*title_words(title, source, german=asking.is_german), *opening(said))
     for at, sentence in enumerate(said):
-        rating = rate_sentence(asking, said, at, year)
+        rating = rate_sentence(asking, said, at, year, about)
         if rating is not None:
             yield rating, sentence.written

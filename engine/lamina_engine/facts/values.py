@@ -18,17 +18,17 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_MONTH: Final = (
+MONTH: Final = (
     r"jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|"
     r"dec(?:ember)?"
 )
-_WEEKDAY: Final = r"mon(?:day)?s?|tue(?:s(?:day)?)?s?|wed(?:nesday)?s?|thu(?:rs(?:day)?)?s?|fri(?:day)?s?|sat(?:urday)?s?|sun(?:day)?s?"
+WEEKDAY: Final = r"mon(?:day)?s?|tue(?:s(?:day)?)?s?|wed(?:nesday)?s?|thu(?:rs(?:day)?)?s?|fri(?:day)?s?|sat(?:urday)?s?|sun(?:day)?s?"
 _COUNT: Final = "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty|hundred|thousand|half|dozen"
 _UNIT: Final = r"(?:s|ms|secs?|mins?|h|hrs?|d|seconds?|minutes?|hours?|days?|nights?|weeks?|months?|years?)"
-_DAY: Final = re.compile(rf"(?:{_MONTH}|{_WEEKDAY})", re.IGNORECASE)
+_DAY: Final = re.compile(rf"(?:{MONTH}|{WEEKDAY})", re.IGNORECASE)
 PATTERNS: Final[dict[str, re.Pattern[str]]] = {
     "when": re.compile(
-        rf"\b(?:{_MONTH}|{_WEEKDAY})\b|\b(?:19|20)\d\d\b|\b\d\d?:\d\d\b|\bweek \d|\b\d+ ?{_UNIT} (?:after|before|later|ago|in)\b|"
+        rf"\b(?:{MONTH}|{WEEKDAY})\b|\b(?:19|20)\d\d\b|\b\d\d?:\d\d\b|\bweek \d|\b\d+ ?{_UNIT} (?:after|before|later|ago|in)\b|"
         r"\b(?:noon|midnight|mornings?|evenings?|nightly|weekends?|yesterday|tomorrow|christmas|easter|spring|summer|autumn|winter)\b",
         re.IGNORECASE,
     ),
@@ -37,6 +37,7 @@ PATTERNS: Final[dict[str, re.Pattern[str]]] = {
     ),
     "frequency": re.compile(
         r"\b(?:every|each|daily|weekly|monthly|hourly|yearly|nightly|quarterly|once|twice|(?:mon|tues|wednes|thurs|fri|satur|sun)days)\b|"
+        rf"\b(?:first|second|third|fourth|last) (?:{WEEKDAY}|day)\b|"
         r"\b(?:per|an?|times an?) (?:minute|hour|day|week|month|year)\b",
         re.IGNORECASE,
     ),
@@ -87,6 +88,7 @@ _BEFORE_PLACES: Final = _words("in at on to from near under behind with into via
 _ARTICLES: Final = _words("the a an our my your their its host room")
 _FINITE: Final = _words("is are was were has had will can = does did wants")
 IDENTIFIER: Final = re.compile(r"[a-z][A-Z]|\w[._/-]\w|\d[A-Za-z]|[A-Za-z]\d")
+_QUOTED: Final = re.compile(r"`([^`]+)`|[\"“„«]([^\"“”»]+)[\"”“»]")
 _ADDRESS: Final = re.compile(r"[/#]\w|\w\.\w{2,}")
 
 
@@ -109,7 +111,10 @@ def find_values(
     left = [i for i in left if not _continues_name(words, i, taken)]
     numbers = [i for i, word in enumerate(words) if i not in taken and _NUMBER.fullmatch(word)]
     if kind == "who":
-        return any(is_name(words, i) and words[i - 1].lower() not in _BEFORE_THINGS for i in left)
+        return any(
+            is_name(words, i) and words[i - 1].lower() not in _BEFORE_THINGS and not words[i][:1].islower()
+            for i in left
+        )
     if kind == "where":
         return any(_is_place(words, i) for i in left)
     if kind == "count":
@@ -122,12 +127,14 @@ def find_values(
         )
     if kind == "measure":
         return _AGE.search(text) is not None if "old" in noun else any(_measures(words, i, noun) for i in numbers)
-    return _says_what(kind, words, hits, noun, heads, left, numbers)
+    quoted = {word for found in _QUOTED.finditer(text) for word in re.findall(r"[\w./-]*\w", found[0])}
+    names = [i for i in left if is_name(words, i) or words[i] in quoted]
+    return _says_what(kind, words, hits, noun, heads, left, numbers, names)
 
 
 def _says_what(
     kind: Kind, words: Sequence[str], hits: Mapping[int, int], noun: Collection[str], heads: Collection[int],
-    left: Sequence[int], numbers: Sequence[int],
+    left: Sequence[int], numbers: Sequence[int], names: Sequence[int],
 ) -> bool:  # fmt: skip
     """Return whether a sentence holds what "which port" or "what code" asks for."""
     if not _SECRETS.isdisjoint(noun):
@@ -135,11 +142,14 @@ def _says_what(
         return any(re.search(r"\d", words[i]) and any(0 < i - at <= 3 for at in places) for i in left)
     if "port" in noun:
         return any(re.fullmatch(r"\d{2,5}", words[i]) for i in numbers)
+    if not _MONEY.isdisjoint(noun):
+        return any(_is_sum(words, i) or not re.fullmatch(r"(?:19|20)\d\d", words[i]) for i in numbers)
     if not _FIGURES.isdisjoint(noun):
         return bool(numbers) or any(re.search(r"\d", words[i]) and not _is_day(words, i) for i in left)
     if not {"mail", "email", "e-mail"}.isdisjoint(noun):
         return any("@" in words[i] for i in left)
-    names = [i for i in left if is_name(words, i)]
+    if "name" in noun and hits:
+        return any(_is_one_clause(words, i, k) for i in names for k in hits.values())
     if not _PLACES.isdisjoint(noun) or "name" in noun:
         return bool(names)
     if kind != "which":
@@ -159,10 +169,25 @@ def _measures(words: Sequence[str], i: int, noun: Collection[str]) -> bool:
     """Return whether a number can be the measure asked for: no moment, nor another one."""
     if _is_day(words, i) or re.fullmatch(r"(?:19|20)\d\d(?:-\d\d?)*|\d\d?:\d\d", words[i]):
         return "late" in noun
+    if not _is_unit(words, i) and not _is_so(words, i, noun):
+        return False
     after = [word.lower() for word in words[i + 1 : i + 3]]
     if not (vocabulary.DEGREES - {"much"} - set(noun)).isdisjoint(after):
         return False
     return all(not units.issuperset(after[:1]) or not degrees.isdisjoint(noun) for units, degrees in _MEASURED if after)
+
+
+def _is_unit(words: Sequence[str], i: int) -> bool:
+    """Return whether a number has a unit: "48 px", "3GB", "40 %"."""
+    after = words[i + 1].lower() if i + 1 < len(words) else ""
+    return re.search(r"\d[^\W\d]", words[i]) is not None or (bool(after) and not vocabulary.is_grammar(after))
+
+
+def _is_so(words: Sequence[str], i: int, noun: Collection[str]) -> bool:
+    """Return whether a bare number is said to be the measure: "it is 40", "40 deep"."""
+    near = [word.lower() for word in words[max(0, i - 2) : i + 3]]
+    is_said = i > 0 and words[i - 1].lower() in vocabulary.BEING | {"="}
+    return is_said or not ({*noun, "room", "space", "capacity"}).isdisjoint(near)
 
 
 def _continues_name(words: Sequence[str], i: int, taken: Collection[int]) -> bool:

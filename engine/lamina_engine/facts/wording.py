@@ -16,7 +16,8 @@ from lamina_engine.facts.nearness import nearness
 
 _FAMILIES: Final = """
 own owner owns owned run runs lead leads leader led head heads manage manages manager managed charge responsible maintain maintains
-maintainer maintained look looks looked after care boss chair chairs administer administers
+maintainer maintained look looks looked after care boss chair chairs chaired administer administers
+chair chairs chaired chairman chairwoman chairperson president preside presides
 supply supplies supplied supplier deliver delivers delivered provide provides provided provider vendor come comes came
 make makes made maker manufacturer manufactured build builds built come comes came
 sell sells sold

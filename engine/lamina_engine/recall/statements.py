@@ -10,9 +10,10 @@ import functools
 from typing import TYPE_CHECKING, Final
 
 from lamina_engine.clock import MISSING_US, utc_datetime
+from lamina_engine.facts.asking import read_question
 from lamina_engine.facts.questions import ANSWERED_FROM, AnswerSet, K
 from lamina_engine.facts.questions import ask as ask_facts
-from lamina_engine.facts.statements import read_question, sentences_of
+from lamina_engine.facts.statements import sentences_of
 from lamina_engine.index.analysis import Analyzer
 from lamina_engine.index.scoring import Bm25
 from lamina_engine.index.view import View
@@ -70,7 +71,8 @@ def find_statement(view: View, question: str, until_us: int | None = None) -> An
             continue
         created = record["created_at"]
         dated = utc_datetime(created)
-        for rating, sentence in sentences_of(asking, record["text"], str(dated.year) if dated else ""):
+        year = str(dated.year) if dated else ""
+        for rating, sentence in sentences_of(asking, record["text"], year, record["title"] or "", record["source"]):
             place = rating, MISSING_US if created is None else created, row
             if best is None or place > best:
                 best, answer = place, _answer(record["title"], record["source"], record["id"], created, sentence)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from lamina_engine.facts.statements import read_question, sentences_of
+from lamina_engine.facts.asking import read_question
+from lamina_engine.facts.statements import sentences_of
 
 
 def best(question: str, text: str, year: str = "") -> str | None:
@@ -171,3 +172,121 @@ def test_a_sentence_about_another_property_is_no_answer(question: str, text: str
 )
 def test_a_sentence_about_this_property_still_is(question: str, text: str, answer: str) -> None:
     assert answer in (best(question, text) or "")
+
+
+def within(question: str, text: str, title: str = "", source: str | None = None) -> str | None:
+    """Return the sentence that answers best in a text with a title and a file."""
+    asking = read_question(question)
+    found = max(sentences_of(asking, text, "", title, source), default=None) if asking else None
+    return found[1] if found else None
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "title", "source"),
+    [
+        ("What is the host of sluice's queue?", "It is small.\n\nQueue host is q1.lan.", "sluice", None),
+        ("How long was the pump down in the May flood?", "All was wet.\n\nThe pump was down for 3 hours.", "", "log/2031-05-02-flood.md"),
+        ("Who is the vine doctor?", "My doctor is Nils Ek.", "Diary", "vines/diary.md"),
+        ("How long are cellar keys valid?", "# Cellar\n\nKeys are valid for 30 days.", "", None),
+        ("How long does sluice keep logs?", "# sluice\n\nStorage: logs are compressed. Logs are kept for 9 days.", "", None),
+        ("What does the night ticket cost?", "| what | cost |\n|---|---|\n| day ticket | 40 |\n| night ticket | 58 |", "", None),
+        ("Where is the spare key?", "Some notes.\n\nWhere is the spare key? In the shed.", "", None),
+        ("How many clamps does the press have?", "Parts of the press\n- 12 clamps\n- a lid", "", None),
+        ("What tea does Olaf drink?", "Olaf is the cat.\n\nTea: used to be Assam. Since May he drinks Darjeeling.", "Olaf", None),
+    ],
+)  # fmt: skip
+def test_title_heading_label_and_file_say_what_a_sentence_is_about(
+    question: str, text: str, title: str, source: str | None
+) -> None:
+    assert within(question, text, title, source) is not None
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("What is the host of sluice's queue?", "It is small.\n\nQueue host is q1.lan."),
+        ("How long was the pump down in the May flood?", "All was wet.\n\nThe pump was down for 3 hours."),
+        ("How long are cellar keys valid?", "# Attic\n\nKeys are valid for 30 days."),
+        ("Where is the spare key?", "Where is the pump? In the shed."),
+        ("What tea does Olaf drink?", "The cat.\n\nTea: used to be Assam. Since May he drinks Darjeeling."),
+    ],
+)
+def test_without_them_a_sentence_says_nothing_of_that(question: str, text: str) -> None:
+    assert within(question, text, "Notes", "other/notes.md") is None
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("When does the flood sale start?", "The next call of the team starts on 5 May."),
+        ("What is the flood's password?", "Weir: it was built in 1990."),
+        ("What does Big Rig cost?", "A text.\n\nBig Rig rings at night.\nPay: 260 euro per week on call."),
+        ("How wide is the flood gate?", "| where | what | value |\n|---|---|---|\n| flood lamp | bulb | 40 W |"),
+        ("Who is the owner of the flood gate?", 'The flood gate "Voss Iron 2" expires on 14 May 2031.'),
+    ],
+)
+def test_a_title_does_not_answer_for_a_sentence_about_something_else(question: str, text: str) -> None:
+    assert within(question, text, "Flood", "flood/flood.md") is None
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "answer"),
+    [
+        ("Who is the cellar manager?", "The cellar manager was Tove Ek until May. The new cellar manager is Nils Ask.", "Nils Ask"),
+        ("What do we pay for corks?", "We paid 9 euro for corks until March. Since April we pay 11 euro for corks.", "11 euro"),
+        ("What is the temperature of the vat?", "Temperature of the vat: I had it at 65. Since May it is 52 degrees.", "52"),
+        ("When is the tasting?", "The tasting is on Tuesdays (was Mondays, until people got tired).", "Tuesdays"),
+        ("Which port does sluice use?", "sluice listens on port 81 at first, that was wrong. sluice uses port 82.", "82"),
+        ("What is the press cleaned with?", "The press is cleaned by Nils. Every night the press is cleaned with Persil.", "Persil"),
+    ],
+)  # fmt: skip
+def test_of_what_was_and_what_is_the_present_answers(question: str, text: str, answer: str) -> None:
+    found = best(question, text)
+    assert found is not None
+    assert answer in found
+
+
+def test_a_question_of_the_past_is_answered_by_what_was() -> None:
+    text = "The cellar manager was Tove Ek until May."
+    assert best("Who is the cellar manager?", text) is None
+    assert best("Who was the cellar manager?", text) == text
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "answer"),
+    [
+        ("Which Ruby version does the shop run on?", "The shop was upgraded to Ruby 3.3 by Nils.", "3.3"),
+        ("Which version of sluice runs in the barn?", "The barn runs sluice 4.1 since May.", "4.1"),
+        ("Which parcel provider do we use?", "Parcels are now sent through Bring.", "Bring"),
+        ("Which payment provider do our payments go through?", "Payments go through Adyen.", "Adyen"),
+        ("How long may a flag live?", "No flag may live longer than 90 days.", "90"),
+        ("What is the maximum size of a label?", "The maximum size of a label is 2 MB, pictures don't go on it.", "2 MB"),
+        ("What is the guest network called?", "The guest network is `weir-guest`.", "weir-guest"),
+        ("Which prefix do sluice flags have?", "sluice flags are short, prefix `sl-`.", "sl-"),
+        ("How often is the vat rebuilt?", "The vat gets rebuilt on the first Sunday of the month.", "first Sunday"),
+        ("How heavy is the press?", "The press has a weight of 40 kg.", "40 kg"),
+        ("Who chairs the guild?", "Chairwoman of the guild is Tove Ek.", "Tove Ek"),
+        ("Who is our baker?", "Our baker now is Tove Ek.", "Tove Ek"),
+    ],
+)  # fmt: skip
+def test_forms_of_values_that_say_a_word(question: str, text: str, answer: str) -> None:
+    found = best(question, text)
+    assert found is not None
+    assert answer in found
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("How tall is Tove?", "Tove counted presses (14)."),
+        ("What is the name of the first owner?", "Commands are Swiss German because of the first owner."),
+        ("Who is the owner of sluice?", "Tove has run sluice at her previous job."),
+        ("What is the rent of the barn?", "The lease of the barn runs until the end of 2031."),
+        ("Who replaced Nils?", "The alert went to the e-mail address of Nils."),
+        ("What is the host of tariffs?", "The host is pg-tariff.internal."),
+        ("Which Ruby version does the shop run on?", "The shop runs on Ruby."),
+        ("Which parcel provider do we use?", "Parcels are sent on Mondays."),
+    ],
+)
+def test_forms_of_values_that_say_something_else(question: str, text: str) -> None:
+    assert best(question, text) is None

@@ -1,0 +1,200 @@
+"""Questions as read for sentences: what is asked for, and the words that one must say."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from msgspec import Struct
+
+from lamina_engine.facts import vocabulary
+from lamina_engine.facts.coverage import stem
+from lamina_engine.facts.german import in_english_grammar, is_german
+from lamina_engine.facts.values import COLOURED, IDENTIFIER, Kind, is_name
+from lamina_engine.facts.wording import tokens
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_DEGREES: Final = vocabulary.DEGREES | _words("old full cold hot warm expensive late heavy")
+_PEOPLE: Final = _words("people persons")
+_PORT: Final = _words("port")
+_PAST: Final = _words("before formerly previously earlier former previous originally")
+_ASKING: Final = _words("after off down else")
+"""Function words that make it another question."""
+RUNNING: Final = _words("run runs")
+"""Verbs that ask for something where a person does it."""
+DONE: Final = ("ed", "en", "ilt", "ade", "old")
+"""Ends of participles."""
+DENIED: Final = re.compile(
+    r"\b(?:not|never|nobody|none|no|without|rejected|dropped|declined|refused|considered|considering|cancelled|thought about|looked at|"
+    r"ideas?|plans?|maybe|perhaps|might|wish|wanted|wants|talks|discussion|gone|killed|removed|deleted|torn|proposed|proposal)\b|"
+    r"n['’]t\b|\b(?:is|was|are|were|switched|turned) off\b",
+    re.IGNORECASE,
+)
+_GENERAL: Final = re.compile(
+    r"what(?:'s| is| are) (?:an?|the difference)\b|what does .* (?:mean|stand for)\W*$|.*\busually\b", re.IGNORECASE
+)
+_SHORT: Final = re.compile(r"\b(wh\w+|how)['’]s\b", re.IGNORECASE)
+
+
+class Asking(Struct, frozen=True):
+    """Question, read for the sentences that answer it."""
+
+    kind: Kind
+    words: tuple[str, ...]
+    """All of them, in lower case."""
+    noun: tuple[int, ...]
+    """Positions of the words after "which" or "how many", or of the thing asked for."""
+    content: tuple[tuple[int, str], ...]
+    names: tuple[tuple[int, str], ...]
+    is_copular: bool
+    """True for "which company is our edge": the sentence must say that the one is the other."""
+    is_passive: bool
+    """True for "who was hired": not who did it is asked for."""
+    is_past: bool
+    """True for "who owned it before"."""
+    is_present: bool
+    """True for what is so now: what was once, and is over, is no answer."""
+    is_denied: bool
+    is_german: bool
+    head: tuple[int, ...]
+    """Position of the noun that is asked for, or of what somebody is: neither is left to what stands before."""
+
+    @property
+    def shown(self) -> frozenset[str]:
+        """Nouns that a value shows by itself: "listens on 8443" needs no word for port."""
+        if self.kind == "count":
+            return _PEOPLE
+        return COLOURED | _PORT if any(word[:6] == "listen" for _, word in self.content) else COLOURED
+
+
+def read_question(text: str) -> Asking | None:
+    """Return a question as read, or None where it asks for no value that one sentence can hold."""
+    german = is_german(text)
+    text = in_english_grammar(text) if german else text
+    words = tokens(_SHORT.sub(r"\1 is", text))
+    lower = [word.lower() for word in words]
+    at = next((i for i, word in enumerate(lower) if word in vocabulary.QUESTION_WORDS), None)
+    if _GENERAL.match(text.strip()) or not lower or lower[0] in vocabulary.BEING | vocabulary.HELPERS:
+        return None
+    found = _read_kind(words, lower, at)
+    if found is None:
+        return None
+    kind, skipped, noun = found
+    content, names = [], []
+    for i, word in enumerate(words):
+        if i in skipped or not word:
+            continue
+        if _is_name_of_question(words, i):
+            names.append((i, word))
+        elif lower[i] in _PAST:
+            continue  # `_is_stated` asks for it
+        elif not vocabulary.is_grammar(lower[i]) or lower[i] in _ASKING or (kind == "who" and lower[i] in RUNNING):
+            content.append((i, lower[i]))
+    stems = {stem(lower[i]) for i in noun}
+    content = [(i, word) for i, word in content if i in noun or stem(word) not in stems]
+    after = (at or 0) + len(noun) + 1
+    copular = (
+        kind == "which"
+        and COLOURED.isdisjoint(lower)
+        and lower[after : after + 1] in (["is"], ["are"])
+        and not any(i > after + 1 and word.endswith(("ing", *DONE)) for i, word in content)
+    )
+    return Asking(
+        kind, tuple(lower), tuple(noun), tuple(content), tuple(names), copular, _is_passive(lower, at), not _PAST.isdisjoint(lower),
+        vocabulary.PAST.isdisjoint(lower) and _PAST.isdisjoint(lower),
+        DENIED.search(text) is not None, german, _find_head(kind, words, lower, at, noun),
+    )  # fmt: skip
+
+
+def _find_head(
+    kind: Kind, words: Sequence[str], lower: Sequence[str], at: int | None, noun: Sequence[int]
+) -> tuple[int, ...]:
+    """Return the position of "owner" in "who is the owner of" and of "port" in "which port"."""
+    if kind in {"which", "what", "count"}:
+        return tuple(noun[-1:])
+    if kind == "who" and at is not None and lower[at + 1 : at + 2] in (["is"], ["are"]):
+        begin = at + 2
+        while begin < len(lower) and lower[begin] in vocabulary.ARTICLES:
+            begin += 1
+        return tuple(_noun_phrase(words, lower, begin)[-1:])
+    return ()
+
+
+def _is_passive(lower: Sequence[str], at: int | None) -> bool:
+    after = lower[at + 1 :] if at is not None else []
+    return len(after) > 1 and after[0] in vocabulary.BEING and after[1].endswith(DONE)
+
+
+def _read_kind(words: Sequence[str], lower: Sequence[str], at: int | None) -> tuple[Kind, set[int], list[int]] | None:
+    """Return the kind of value asked for, the words that say so, and the noun asked about."""
+    if at is None:
+        return "what", set(), _noun_phrase(words, lower, 0)
+    word, after = lower[at], lower[at + 1] if at + 1 < len(lower) else ""
+    if word == "how":
+        skipped = {at, at + 1}
+        if after in {"many", "much"}:
+            return ("count" if after == "many" else "amount"), skipped, _noun_phrase(words, lower, at + 2)
+        if after in {"long", "often"}:
+            return ("duration" if after == "long" else "frequency"), skipped, []
+        return ("measure", skipped, [at + 1]) if after in _DEGREES else None
+    if word in {"which", "what"}:
+        if after in {"caused", "causes"}:
+            return "why", {at, at + 1}, []
+        if after in {"time", "day", "days", "date", "year", "month", "weekday"}:
+            return "when", {at, at + 1}, []
+        if after in vocabulary.BEING and lower[at + 2 : at + 3] in (["in"], ["on"], ["at"]):
+            return None  # "what was in the box"
+        if not vocabulary.PRICING.isdisjoint(lower):
+            return "amount", {at}, []
+        if not after or after in vocabulary.BEING | vocabulary.HELPERS | vocabulary.HAVING:
+            begin = at + 2
+            while begin < len(lower) and lower[begin] in vocabulary.ARTICLES:
+                begin += 1
+            return "what", {at}, _noun_phrase(words, lower, begin) if after in vocabulary.BEING else []
+        noun = _without_verb(words, lower, _noun_phrase(words, lower, at + 1))
+        return ("which" if noun else "what"), {at}, noun
+    kinds: dict[str, Kind] = {"when": "when", "where": "where", "why": "why"}
+    return kinds.get(word, "who"), {at}, []
+
+
+def _noun_phrase(words: Sequence[str], lower: Sequence[str], begin: int) -> list[int]:
+    """Return the positions of a noun and what stands before it."""
+    found: list[int] = []
+    for i in range(begin, min(begin + 4, len(lower))):
+        if vocabulary.is_grammar(lower[i]):
+            break
+        found.append(i)
+    return found
+
+
+def _without_verb(words: Sequence[str], lower: Sequence[str], noun: list[int]) -> list[int]:
+    """Return the noun of "which agency sells space", without the verb."""
+    end = noun[-1] + 1 if noun else 0
+    if noun and end < len(lower) and lower[end] in vocabulary.BEING | vocabulary.HELPERS | vocabulary.HAVING:
+        return noun
+    verb = next(
+        (n for n in range(len(noun) - 1, -1, -1) if words[noun[n]].islower() and lower[noun[n]].endswith(("s", "ed"))),
+        None,
+    )
+    return noun if verb is None else noun[:verb]
+
+
+def _is_name_of_question(words: Sequence[str], i: int) -> bool:
+    word = words[i]
+    if _is_letter(words, i):
+        return True
+    if word.lower() in vocabulary.QUESTION_WORDS or vocabulary.is_grammar(word.lower()):
+        return False
+    if IDENTIFIER.search(word) or word.isdigit():
+        return not (word.islower() and word.replace("-", "").isalpha())
+    return word[:1].isupper() and (i > 0 or is_name(words, 0) or (len(word) > 1 and word.isupper()))
+
+
+def _is_letter(words: Sequence[str], i: int) -> bool:
+    """Return whether a word is a letter that tells one thing from others: "building A"."""
+    return i > 0 and len(words[i]) == 1 and words[i].isalpha() and words[i].isupper() and words[i] != "I"

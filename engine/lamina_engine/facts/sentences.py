@@ -1,0 +1,110 @@
+"""Sentences of a text, each with its setting: its heading and its label.
+
+"Backups are kept for 35 days" says of which system where it stands in a page that is called so. A title, a heading and a label
+("Cache: …") hold for what follows them; a label and the row of a table also say that a line goes on with nothing before it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import PurePath
+from typing import Final, NamedTuple
+
+from lamina_engine.facts.german import in_english_grammar
+from lamina_engine.facts.wording import tokens
+
+_END: Final = re.compile(
+    r"(?<!\b[DMHFS]r\.)(?<!\bMrs\.)(?<!\bSt\.)(?<!\b[A-Z]\.)(?<=[.!?;])\s+"
+    r"(?!(?<=\d\. )(?:Jan|Feb|Mär|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez))|\n+"
+)
+_WRAP: Final = re.compile(r"(?<=[^\s.!?:;`|])\n(?=[a-z(])")
+"""Break within a sentence."""
+_ITEM: Final = re.compile(r"^[\s>#*+-]+")
+_ENTRY: Final = re.compile(r"\||[-*+] |\d+[.)] ")
+"""Begins a line of a list, or of a table."""
+_LABEL: Final = re.compile(r"[\s>*+-]*(?P<label>[^\W\d_][^:|.!?;,]{0,39}?)[*_]*(?::[*_]*(?=\s|$)|[*_]{2}\s[–—-]\s)")
+"""Words before a colon, or bold ones before a dash, at the start of a line."""
+
+_DATED: Final = re.compile(r"(?<!\d)(?:19|20)\d\d-(0[1-9]|1[0-2])(?!\d)")
+_MONTHS: Final = (
+    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december",
+)  # fmt: skip
+
+
+class Sentence(NamedTuple):
+    """Sentence of a text, with its words."""
+
+    text: str
+    words: tuple[str, ...]
+    lower: tuple[str, ...]
+    written: str
+    """The text as it stands; a German one is read in English grammar."""
+    line: int = 0
+    setting: tuple[str, ...] = ()
+    """Words of the heading that it stands under, and of the label of its line."""
+    begins: bool = False
+    """True where its line has a label, or is the row of a table: no line before no line before it has its subject."""
+    asked: tuple[str, ...] = ()
+    """Words of the question that stands before it on its line."""
+
+
+def split_text(text: str, *, german: bool = False) -> list[Sentence]:
+    """Return the sentences of a text outside of fenced code; questions are none."""
+    found: list[Sentence] = []
+    fenced = False
+    heading: tuple[str, ...] = ()
+    above: tuple[str, ...] = ()
+    lines = _WRAP.sub(" ", text).splitlines()
+    for number, line in enumerate(lines):
+        if line.lstrip().startswith(("```", "~~~")):
+            fenced = not fenced
+            continue
+        if fenced or line.startswith(("    ", "\t")):
+            continue
+        label = _LABEL.match(line)
+        if line.startswith("#"):
+            heading = read_words(line, german=german)
+        above = () if not _ENTRY.match(line) else above or _words_above(lines, number, german=german)
+        setting = (*heading, *above, *(read_words(label["label"], german=german) if label else ()))
+        asked: tuple[str, ...] = ()
+        for piece in _END.split(line):
+            written = _ITEM.sub("", piece).strip()
+            if written.endswith("?"):
+                asked = read_words(written, german=german)
+            elif written:
+                said = in_english_grammar(written) if german else written
+                words = tuple(tokens(said))
+                lower = tuple(word.lower() for word in words)
+                begins = label is not None or line.startswith("|")
+                found.append(Sentence(said, words, lower, written, number, (*setting, *asked), begins, asked))
+                asked = ()
+    return found
+
+
+def _words_above(lines: Sequence[str], number: int, *, german: bool) -> tuple[str, ...]:
+    """Return the words of the line that a list or a table begins with."""
+    head = lines[number] if lines[number].startswith("|") else lines[number - 1] if number else ""
+    return () if head.rstrip().endswith((".", "!", "?")) else read_words(head, german=german)
+
+
+def read_words(text: str, *, german: bool = False) -> tuple[str, ...]:
+    """Return the words of a title or a label, in lower case."""
+    return tuple(word.lower() for word in tokens(in_english_grammar(text) if german else text))
+
+
+def title_words(title: str, source: str | None, *, german: bool = False) -> tuple[str, ...]:
+    """Return the words of a text's title and of its file's name, with the months of its dates."""
+    name = title if source is None else f"{title} {PurePath(source).parent.name} {PurePath(source).stem}"
+    months = [_MONTHS[int(found[1]) - 1] for found in _DATED.finditer(name)]
+    return (*read_words(name, german=german), *months)
+
+
+def opening(said: Sequence[Sentence]) -> tuple[str, ...]:
+    """Return the words of the first line of a text, and of its first sentence after a heading."""
+    found: list[str] = []
+    for sentence in said:
+        found += sentence.lower
+        if not sentence.text or sentence.lower != sentence.setting[-len(sentence.lower) :]:
+            break
+    return tuple(found)
