@@ -98,7 +98,6 @@ class Memory:
         """Embedders by identity that a reindex of this process has had: one space is read while another is new."""
         self._view: View | None = None
         self._past: Clock | None = None
-        self._past_view: View | None = None
         self._generation = self.store.snapshot().generation
         self._recalls = 0
         self._writes = 0
@@ -232,12 +231,7 @@ class Memory:
         """Return the newest version, ready to be read; the same object until something is committed."""
         self.check_open()
         view = self.view_of(self.store.snapshot())
-        if self._past is None:
-            return view
-        past = self._past_view
-        if past is None or past.snapshot is not view.snapshot:
-            past = self._past_view = View(view.snapshot, view.tables, as_of_us=self._past.now_us())
-        return past
+        return view if self._past is None else view.at(self._past.now_us())
 
     def at(self, moment_us: int) -> Memory:
         """Return this memory as it was known at a moment, for reading; both share their files."""
@@ -245,7 +239,7 @@ class Memory:
         if moment is None:
             raise InvalidArgument(f"moment {moment_us} is outside the years 1 to 9999")
         past = copy.copy(self)
-        past._past, past._past_view = FixedClock(moment), None
+        past._past = FixedClock(moment)
         return past
 
     @property

@@ -149,11 +149,10 @@ def ask(
         raise InvalidArgument(f"k={k!r} must be a whole number from 1 to {MAX_K}")
     if tiers not in TIERS:
         raise InvalidArgument(f"tiers={tiers!r} must be one of {', '.join(TIERS)}")
-    from lamina_engine.index.view import View
 
     view = memory.view()
     if as_of_us is not None:
-        view = View(view.snapshot, view.tables, as_of_us=as_of_us)
+        view = view.at(as_of_us)
     moment = valid_at_us if valid_at_us is not None else as_of_us
     return ask_view(
         view, question, k=k, valid_at_us=memory.clock.now_us() if moment is None else moment,

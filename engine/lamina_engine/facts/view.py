@@ -313,7 +313,7 @@ def fact_view(view: View) -> FactView:
 def fact_view_at(memory: Memory, as_of_us: int | None = None) -> FactView:
     """Return a vault's present facts, or those of a past moment of recorded time."""
     view = memory.view()
-    return fact_view(view if as_of_us is None else View(view.snapshot, view.tables, as_of_us=as_of_us))
+    return fact_view(view if as_of_us is None else view.at(as_of_us))
 
 
 def _rows_of_members(groups: Callable[[int, int], I64], members: Sequence[int], below: int) -> I64:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,9 @@ from lamina_engine.index.tables import Tables
 from lamina_engine.index.vectors import VectorBlocks
 from lamina_engine.store.snapshot import Rows, Snapshot
 from lamina_kernels.layouts import U32
+
+_MOMENTS: Final = 2
+"""Past moments of a version that are kept: questions about the past come several at a time."""
 
 
 class AnsweringPart(Protocol):
@@ -75,6 +78,17 @@ class View(Cache):
         going_on = former is not None and not past and former.as_of_us is None
         self._former_freshness = former._last_freshness() if going_on and former is not None else None
         self._former_accesses = former._last_accesses() if going_on and former is not None else None
+
+        self._moments: dict[int, View] = {}
+
+    def at(self, as_of_us: int) -> View:
+        """Return this version as it was known at a moment; the same object when asked again."""
+        found = self._moments.get(as_of_us)
+        if found is None:
+            found = View(self.snapshot, self.tables, as_of_us=as_of_us)
+            kept = list(self._moments.items())[1 - _MOMENTS :]
+            self._moments = {**dict(kept), as_of_us: found}
+        return found
 
     @property
     def is_past(self) -> bool:

@@ -274,7 +274,7 @@ def _read_request(
         empty=not view.rows, tz=memory.config.tz if tz is None else tz, **options,
     )  # fmt: skip
     if request.as_of_us is not None:
-        view = View(view.snapshot, view.tables, as_of_us=request.as_of_us)
+        view = view.at(request.as_of_us)
     if profile.dialogue.named:
         request = msgspec.structs.replace(request, named=named_agents(view, request.text))
     request = msgspec.structs.replace(request, scopes=find_scopes(view, request, request.scope))

@@ -76,7 +76,7 @@ def reconstruct(
     view = memory.view()
     if as_of is not None:
         moment_us = memory.moment(as_of, "as_of", window.tz)
-        view = View(view.snapshot, view.tables, as_of_us=moment_us)
+        view = view.at(moment_us)
     scope: dict[str, Any] = {"project": project, "agent": agent, "since_us": since_us, "until_us": until_us}
     if previous:
         before = previous_session(view, session, project)

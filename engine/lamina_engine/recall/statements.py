@@ -50,7 +50,7 @@ def ask(
         return found
     view = memory.view()
     if as_of_us is not None:
-        view = View(view.snapshot, view.tables, as_of_us=as_of_us)
+        view = view.at(as_of_us)
     stated = find_statement(view, question, as_of_us if valid_at_us is None else valid_at_us)
     return found if stated is None else AnswerSet(found.question, (stated, *found[: k - 1]), answered=True)
 

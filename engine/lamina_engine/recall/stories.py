@@ -216,7 +216,7 @@ def _find_seeds(
 
 def _past_view(memory: Memory, as_of: Instant, tz: str | None) -> View:
     now = memory.view()
-    return View(now.snapshot, now.tables, as_of_us=memory.moment(as_of, "as_of", tz))
+    return now.at(memory.moment(as_of, "as_of", tz))
 
 
 # ---------------------------------------------------------------------- the walk

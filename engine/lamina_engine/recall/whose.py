@@ -207,21 +207,23 @@ class _Used(NamedTuple):
     rows: int
     events: int
     counts: I64
+    """By code, from `NO_VALUE` on."""
 
 
 def _used_projects(view: View) -> tuple[int, ...]:
-    """Return the codes of projects with active chunks; new rows alone are counted on."""
-    codes = view.categories.column(view.snapshot, "project")[: view.rows]
-    known: _Used | None = view.tables.peek_cached(_USED) if view.as_of_us is None else None
-    if known is not None and known.events == view.state.events and known.rows <= view.rows:
-        new = codes[known.rows :]
-        counts = np.bincount(new[new != NO_VALUE], minlength=len(known.counts))
+    """Return the codes of projects with active chunks; counted on from another version."""
+    column = view.categories.column(view.snapshot, "project")
+    known: _Used | None = view.tables.peek_cached(_USED)
+    if known is not None and known.events == view.state.events and known.rows <= len(column):
+        low, high = sorted((known.rows, view.rows))  # a past moment has fewer
+        counts = np.bincount(column[low:high] - NO_VALUE, minlength=len(known.counts))
+        counts = counts if view.rows > known.rows else -counts
         counts[: len(known.counts)] += known.counts
     else:
-        codes = codes[view.state.active()]
-        counts = np.bincount(codes[codes != NO_VALUE])
+        counts = np.bincount(column[: view.rows][view.state.active()] - NO_VALUE)
     if view.as_of_us is None:
         view.tables.put_cached(_USED, _Used(view.rows, view.state.events, counts))
+    counts = counts[1:]  # of chunks with a project
     return tuple(np.flatnonzero(counts).tolist())  # np.unique would import numpy.ma
 
 

@@ -110,3 +110,19 @@ def test_statistics_are_those_of_the_moment(lexical_vault: Vault, clock: FixedCl
     lexical_vault.add([{"text": f"cache {i}"} for i in range(20)])
     assert lexical_vault.recall("cache", as_of=then)[0].terms["bm25"] == ref
     assert not np.isclose(lexical_vault.recall("cache", k=30)[-1].terms["bm25"], ref)
+
+
+def test_a_moment_is_made_ready_once_a_version(lexical_vault: Vault, clock: FixedClock) -> None:
+    view = lexical_vault._memory.view
+    moments = []
+    for i in range(4):
+        lexical_vault.add(f"note {i} about the pump", project=f"p{i}")
+        moments.append(clock.now_us())
+        clock.advance(60)
+    then = view().at(moments[1])
+    assert (then.rows, view().at(moments[1]) is then) == (2, True)
+    assert [view().at(moment).rows for moment in (*moments, moments[0])] == [1, 2, 3, 4, 1]
+    assert len(view()._moments) <= 2
+    lexical_vault.add("another")
+    assert view().at(moments[1]) is not then
+    assert lexical_vault._memory.at(moments[2]).view() is view().at(moments[2])
