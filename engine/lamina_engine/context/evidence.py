@@ -27,7 +27,7 @@ from lamina_engine.recall.lanes import Words
 from lamina_engine.recall.pipeline import recall_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from lamina_engine.index.view import View
     from lamina_engine.memory import Memory
@@ -50,6 +50,8 @@ _SLOPE: Final = 2.0
 """What each such word more adds to the logarithm of the odds."""
 _WELL_MET: Final = 1.3
 """Of this much a memory speaks for itself, where the prompt asks nothing: two words and more, one of them rare."""
+_ENOUGH: Final = 3
+"""Of so many words of a subject a single one is no subject of a vault: "how do I reverse a string in python"."""
 _FEW: Final = 5
 """In a vault of so many chunks, where no word is rare, half of that is enough."""
 CANDIDATES: Final = 20
@@ -95,8 +97,11 @@ def gather_evidence(
     whole = prompt[:_LONGEST]
     if not view.statistics.rows:
         return NOTHING
-    subject, unit = _subject(view, whole), _unit(view)
+    words = list(dict.fromkeys(subject_words(whole)))
+    subject, unit = _subject(view, words), _unit(view)
     several = len(split_sentences(whole)) > 1
+    if not several and len(words) >= _ENOUGH and len(subject.query.terms) == 1:
+        return NOTHING
     weight, least = float(subject.query.idf.sum()) / unit, _least_subject(whole)
     if weight < min(_WELL_MET, least):
         return NOTHING
@@ -129,9 +134,9 @@ def split_sentences(prompt: str) -> list[str]:
     return [text.strip()[:_LONGEST] for text in _SENTENCE.split(prompt) if text.strip()]
 
 
-def _subject(view: View, text: str) -> Words:
+def _subject(view: View, words: Sequence[str]) -> Words:
     """Return the words of a prompt that name its subject, as the vault has them."""
-    terms = _analyzer.query(" ".join(dict.fromkeys(subject_words(text))), view.languages)
+    terms = _analyzer.query(" ".join(words), view.languages)
     return Words(view, terms, Bm25(surface=0.0))
 
 

@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 
 import lamina
 from lamina import FixedClock, InvalidArgument, Vault
+from lamina_engine.context import turn
+from lamina_engine.context.evidence import Evidence
 from lamina_engine.context.rendering import Item, parse
 from lamina_engine.context.tokens import count_tokens
 from lamina_engine.store.journals import JOURNALS
@@ -248,6 +250,27 @@ def test_a_question_of_few_words_is_answered_in_a_vault_of_six(known: Vault) -> 
     """Findings, seeds-b gap 2: "what SLA does Nordwind have" was skipped at a coverage of 0.443."""
     known.add({"id": "sla", "text": "Nordwind's SLA is four hours, on weekdays.", "created_at": "2026-02-20"})
     assert "sla" in {item.id for item in known.inject("what SLA does Nordwind have", "s").items}
+
+
+def test_one_word_of_a_subject_of_three_is_no_subject_of_the_vault(vault: Vault) -> None:
+    vault.add([{"text": f"Note {n} on birds and trees, the {n}th of its kind."} for n in range(40)])
+    vault.add({"id": "string", "text": "A name is a string of at most nine letters."})
+    assert [item.id for item in vault.inject("what is a string?", "a").items] == ["string"]
+    assert vault.inject("how do I reverse a string in Haskell?", "b").items == ()
+    assert [item.id for item in vault.inject("how do I reverse a string of letters in Haskell?", "c").items] == [
+        "string"
+    ]
+
+
+def test_what_ranks_before_a_result_that_is_told_is_told_too(known: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = {chunk.id: chunk.row for chunk in known.list(limit=None)}
+
+    def gather(*_: object) -> Evidence:
+        order = np.array([rows["far"], rows["why"], rows["cost"]])
+        return Evidence(order, np.array([0.3, 0.9, 0.3]), np.array([0.5, 0.48, 0.47]), None, {})
+
+    monkeypatch.setattr(turn, "_gather", gather)
+    assert [item.id for item in known.inject(WHY, "s").items if item.part == "search"] == ["far", "why"]
 
 
 def test_a_plain_question_in_the_vaults_own_words_is_answered(tmp_path: Path) -> None:
