@@ -206,8 +206,10 @@ class Indexer:
         for name, segment in named.items():
             if name not in self._filed or not self._tables.trusts(name):
                 if segment.rows < UNFILED_ROWS:
-                    rows = self._assemble(snapshot, segment.start, segment.start + segment.rows)
-                    self._tables.put_terms(segment, copy_terms(rows))
+                    rows = self._staged_rows(segment)
+                    if rows is None:
+                        rows = copy_terms(self._assemble(snapshot, segment.start, segment.start + segment.rows))
+                    self._tables.put_terms(segment, rows)
                     continue
                 path = folder / name
                 try:
@@ -233,6 +235,13 @@ class Indexer:
         for name in stale:
             with contextlib.suppress(OSError):
                 remove_file(folder / name)
+
+    def _staged_rows(self, segment: Segment) -> TermRows | None:
+        """Return the rows staged for just one segment, as most small writes leave them."""
+        for staged in self._staged:
+            if staged.first == segment.start and len(staged.rows.lengths) == segment.rows:
+                return staged.rows
+        return None
 
     def _is_analysed(self, segment: Segment) -> bool:
         """Return True if the forward lists of all of a segment's rows are in memory."""

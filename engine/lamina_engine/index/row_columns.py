@@ -57,7 +57,7 @@ class RowColumn:
         ]
         if not parts:
             return
-        if self._rows == 0 and len(parts) == 1:
+        if self._rows == 0 and len(parts) == 1 and parts[0].flags.c_contiguous:
             self._publish(parts[0], rows)  # nothing to join: the file itself serves
             return
         if self._room is None or len(self._room) < rows:
@@ -95,6 +95,9 @@ class CategoryTable:
     def __init__(self) -> None:
         self._values: dict[str, list[str]] = {field: [] for field in FIELDS}
         self._codes: dict[str, dict[str, int]] = {field: {} for field in FIELDS}
+        self._without: dict[str, int] = {}
+        """Rows up to which a field has no value; -1 once it has one."""
+        self._none = np.empty(0, np.int32)
         self._columns = {field: RowColumn(functools.partial(self._translate, field)) for field in FIELDS}
 
     def value(self, field: str, code: int) -> str | None:
@@ -123,10 +126,10 @@ class CategoryTable:
                 local[place] = codes[value]
         indices = column.indices
         if len(local) == 1 and not indices.null_count:
-            return np.full(len(indices), local[0], np.int32)
+            return np.broadcast_to(np.int32(local[0]), len(indices))
         table = np.array([*local, NO_VALUE], np.int32)
         if indices.null_count == len(indices):  # as a rule of session, agent and role
-            return np.full(len(indices), NO_VALUE, np.int32)
+            return np.broadcast_to(np.int32(NO_VALUE), len(indices))
         local_codes = np.frombuffer(indices.buffers()[1], np.int32, len(indices), indices.offset * 4)
         if not indices.null_count and (table[:-1] == np.arange(len(table) - 1)).all():
             return local_codes
@@ -138,7 +141,28 @@ class CategoryTable:
 
     def column(self, snapshot: Snapshot, field: str) -> NDArray[np.int32]:
         """Return int32 (n,) codes of all rows."""
+        if self._lacks_values(snapshot, field):
+            return self._nothing(snapshot.rows("chunks"))
         return self._columns[field].of(snapshot)
+
+    def _lacks_values(self, snapshot: Snapshot, field: str) -> bool:
+        """Return True if no row of a version has a value in a field, as is usual for some."""
+        checked, rows = self._without.get(field, 0), snapshot.rows("chunks")
+        if checked < 0 or checked >= rows:
+            return checked >= 0
+        indices = [segment.column(field).indices for segment in snapshot.segments_from("chunks", checked)]
+        lacks = all(each.null_count == len(each) for each in indices)
+        self._without[field] = rows if lacks else -1
+        return lacks
+
+    def _nothing(self, rows: int) -> NDArray[np.int32]:
+        """Return a read-only column of `NO_VALUE`, one for all fields."""
+        column = self._none
+        if len(column) < rows:
+            column = np.full(rows + rows // _SPARE, NO_VALUE, np.int32)
+            column.flags.writeable = False
+            self._none = column
+        return column[:rows]
 
     def gather(self, snapshot: Snapshot, field: str, rows: Rows) -> NDArray[np.int32]:
         """Return int32 codes at some rows, in their order."""

@@ -296,7 +296,7 @@ class Tables(Cache):
         # turns alone: what a short section of a document matches says nothing of the section before it
         sessions = segment.column("session").indices
         if sessions.null_count == len(sessions):
-            return np.full(len(sessions), -1, np.int64)
+            return np.broadcast_to(np.int64(-1), len(sessions))
         borrowed = self.terms(snapshot, segment).lengths[:, 2] > 0
         is_turn = columns.validity(sessions) if sessions.null_count else True
         return np.where(borrowed & is_turn, segment.numbers("previous"), -1)

@@ -220,7 +220,8 @@ def _used_projects(view: View) -> tuple[int, ...]:
         counts = counts if view.rows > known.rows else -counts
         counts[: len(known.counts)] += known.counts
     else:
-        counts = np.bincount(column[: view.rows][view.state.active()] - NO_VALUE)
+        codes = column[: view.rows] if view.state.all_active else column[: view.rows][view.state.active()]
+        counts = np.bincount(codes - NO_VALUE)
     if view.as_of_us is None:
         view.tables.put_cached(_USED, _Used(view.rows, view.state.events, counts))
     counts = counts[1:]  # of chunks with a project

@@ -262,7 +262,9 @@ class Transaction:
         parts = self.snapshot.segments(log)
         keep = self._merge_start(log, refs, sum(batch.num_rows for batch in batches)) if batches else len(refs)
         new: list[SegmentRef] = []
-        for group in self._rewrites.groups(log, keep):
+        if not self._rewrites.has(log):  # as in every small write
+            new += refs[:keep]
+        for group in self._rewrites.groups(log, keep) if self._rewrites.has(log) else ():
             first = refs[group[0]]
             if len(group) > 1:
                 new += self._write_rows(
@@ -401,6 +403,10 @@ class Rewrites:
     def logs(self) -> list[str]:
         """Logs with segments to rewrite, in order of appearance."""
         return list(dict.fromkeys([*(log for log, _ in self._makers), *self._joined]))
+
+    def has(self, log: str) -> bool:
+        """Return True if segments of a log are rewritten or joined."""
+        return log in self._joined or any(each == log for each, _ in self._makers)
 
     @property
     def changes_rows(self) -> bool:

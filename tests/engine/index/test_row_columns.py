@@ -7,8 +7,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
-from lamina_engine.index.row_columns import RowColumn
+import lamina
+from lamina import Vault
+from lamina_engine.index.row_columns import NO_VALUE, RowColumn
 
 
 class FakeSegment:
@@ -70,3 +73,26 @@ def test_it_is_read_only_and_grows_without_a_copy_each_time() -> None:
     of(made, [8, 100])
     grown = of(made, [8, 100, 101])
     assert np.shares_memory(of(made, [8, 100, 101, 102]), grown)
+
+
+def test_fields_without_values_share_one_column_until_a_row_has_one(lexical_vault: Vault) -> None:
+    def columns() -> dict[str, NDArray[np.int32]]:
+        view = lexical_vault._memory.view()
+        return {field: view.categories.column(view.snapshot, field) for field in ("session", "agent", "role")}
+
+    lexical_vault.add([{"text": f"note {i}"} for i in range(3)])
+    old, before = lexical_vault._memory.view(), columns()
+    assert [column.tolist() for column in before.values()] == [[NO_VALUE] * 3] * 3
+    assert np.shares_memory(before["agent"], before["role"])
+    assert not before["agent"].flags.writeable
+    lexical_vault.add([{"text": "a turn", "session": "s"}, {"text": "another note"}])
+    for _ in range(2):
+        assert columns()["session"].tolist() == [NO_VALUE] * 3 + [0, NO_VALUE]
+        assert columns()["agent"].tolist() == [NO_VALUE] * 5
+    lexical_vault.add("by Ada", agent="ada")
+    assert columns()["agent"].tolist() == [NO_VALUE] * 5 + [0]
+    assert old.categories.column(old.snapshot, "agent").tolist() == [NO_VALUE] * 3
+    with lamina.open(lexical_vault.path, mode="r", embedder="none") as other:
+        view = other._memory.view()
+        for field, column in columns().items():
+            assert view.categories.column(view.snapshot, field).tolist() == column.tolist()
