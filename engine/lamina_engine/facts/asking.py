@@ -138,7 +138,10 @@ def _read_kind(words: Sequence[str], lower: Sequence[str], at: int | None) -> tu
     if word == "how":
         skipped = {at, at + 1}
         if after in {"many", "much"}:
-            return ("count" if after == "many" else "amount"), skipped, _noun_phrase(words, lower, at + 2)
+            noun = _noun_phrase(words, lower, at + 2)
+            if after == "much" and not noun and vocabulary.PRICING.isdisjoint(lower):
+                return "measure", skipped, [at + 1]
+            return ("count" if after == "many" else "amount"), skipped, noun
         if after in {"long", "often"}:
             return ("duration" if after == "long" else "frequency"), skipped, []
         return ("measure", skipped, [at + 1]) if after in _DEGREES else None

@@ -157,6 +157,11 @@ def is_german(question: str) -> bool:
     return _QUESTION.match(question) is not None
 
 
+def is_grammar_word(word: str) -> bool:
+    """Return whether a German word in lower case is one of those that are read in English."""
+    return word in _WORDS
+
+
 def in_english_grammar(text: str) -> str:
     """Return a German text with its grammar in English; nouns behind articles in lower case."""
     text = _ARTICLES.sub(lambda found: f"{found[1]} {found[2].lower()}", text)

@@ -7,12 +7,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import PurePath
 from typing import Final, NamedTuple
 
-from lamina_engine.facts.german import in_english_grammar
 from lamina_engine.facts.wording import tokens
+
+Read = Callable[[str], str]
 
 _END: Final = re.compile(
     r"(?<!\b[DMHFS]r\.)(?<!\bMrs\.)(?<!\bSt\.)(?<!\b[A-Z]\.)(?<=[.!?;])\s+"
@@ -26,6 +27,8 @@ _ENTRY: Final = re.compile(r"\||[-*+] |\d+[.)] ")
 _LABEL: Final = re.compile(r"[\s>*+-]*(?P<label>[^\W\d_][^:|.!?;,]{0,39}?)[*_]*(?::[*_]*(?=\s|$)|[*_]{2}\s[–—-]\s)")
 """Words before a colon, or bold ones before a dash, at the start of a line."""
 
+_SUBJECT: Final = 3
+"""Words that the subject of an opening sentence is among."""
 _DATED: Final = re.compile(r"(?<!\d)(?:19|20)\d\d-(0[1-9]|1[0-2])(?!\d)")
 _MONTHS: Final = (
     "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december",
@@ -42,15 +45,19 @@ class Sentence(NamedTuple):
     """The text as it stands; a German one is read in English grammar."""
     line: int = 0
     setting: tuple[str, ...] = ()
-    """Words of the heading that it stands under, and of the label of its line."""
+    """Words of the label of its line, of the head of its list or table, or of the question before it."""
     begins: bool = False
     """True where its line has a label, or is the row of a table: no line before no line before it has its subject."""
+    heading: tuple[str, ...] = ()
     asked: tuple[str, ...] = ()
     """Words of the question that stands before it on its line."""
 
 
-def split_text(text: str, *, german: bool = False) -> list[Sentence]:
-    """Return the sentences of a text outside of fenced code; questions are none."""
+def split_text(text: str, read: Read = str) -> list[Sentence]:
+    """Return the sentences of a text outside of fenced code; questions are none.
+
+    ``read`` gives a text in the language of the question.
+    """
     found: list[Sentence] = []
     fenced = False
     heading: tuple[str, ...] = ()
@@ -64,47 +71,50 @@ def split_text(text: str, *, german: bool = False) -> list[Sentence]:
             continue
         label = _LABEL.match(line)
         if line.startswith("#"):
-            heading = read_words(line, german=german)
-        above = () if not _ENTRY.match(line) else above or _words_above(lines, number, german=german)
-        setting = (*heading, *above, *(read_words(label["label"], german=german) if label else ()))
+            heading = read_words(line, read)
+        above = () if not _ENTRY.match(line) else above or _words_above(lines, number, read)
+        setting = (*above, *(read_words(label["label"], read) if label else ()))
         asked: tuple[str, ...] = ()
         for piece in _END.split(line):
             written = _ITEM.sub("", piece).strip()
             if written.endswith("?"):
-                asked = read_words(written, german=german)
+                asked = read_words(written, read)
             elif written:
-                said = in_english_grammar(written) if german else written
+                said = read(written)
                 words = tuple(tokens(said))
                 lower = tuple(word.lower() for word in words)
                 begins = label is not None or line.startswith("|")
-                found.append(Sentence(said, words, lower, written, number, (*setting, *asked), begins, asked))
+                found.append(Sentence(said, words, lower, written, number, (*setting, *asked), begins, heading, asked))
                 asked = ()
     return found
 
 
-def _words_above(lines: Sequence[str], number: int, *, german: bool) -> tuple[str, ...]:
+def _words_above(lines: Sequence[str], number: int, read: Read) -> tuple[str, ...]:
     """Return the words of the line that a list or a table begins with."""
     head = lines[number] if lines[number].startswith("|") else lines[number - 1] if number else ""
-    return () if head.rstrip().endswith((".", "!", "?")) else read_words(head, german=german)
+    return () if head.rstrip().endswith((".", "!", "?")) else read_words(head, read)
 
 
-def read_words(text: str, *, german: bool = False) -> tuple[str, ...]:
+def read_words(text: str, read: Read = str) -> tuple[str, ...]:
     """Return the words of a title or a label, in lower case."""
-    return tuple(word.lower() for word in tokens(in_english_grammar(text) if german else text))
+    return tuple(word.lower() for word in tokens(read(text)))
 
 
-def title_words(title: str, source: str | None, *, german: bool = False) -> tuple[str, ...]:
+def title_words(title: str, source: str | None, read: Read = str) -> tuple[str, ...]:
     """Return the words of a text's title and of its file's name, with the months of its dates."""
     name = title if source is None else f"{title} {PurePath(source).parent.name} {PurePath(source).stem}"
     months = [_MONTHS[int(found[1]) - 1] for found in _DATED.finditer(name)]
-    return (*read_words(name, german=german), *months)
+    return (*read_words(name, read), *months)
 
 
 def opening(said: Sequence[Sentence]) -> tuple[str, ...]:
     """Return the words of the first line of a text, and of its first sentence after a heading."""
     found: list[str] = []
     for sentence in said:
-        found += sentence.lower
-        if not sentence.text or sentence.lower != sentence.setting[-len(sentence.lower) :]:
+        if sentence.written.startswith("|"):
+            break
+        is_heading = sentence.lower == sentence.heading
+        found += sentence.lower if is_heading else sentence.lower[:_SUBJECT]
+        if not is_heading:
             break
     return tuple(found)

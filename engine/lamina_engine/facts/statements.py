@@ -13,16 +13,24 @@ from typing import Final, NamedTuple
 
 from lamina_engine.facts import vocabulary
 from lamina_engine.facts.asking import DENIED, DONE, RUNNING, Asking
-from lamina_engine.facts.sentences import Sentence, opening, split_text, title_words
+from lamina_engine.facts.dictionary import in_english
+from lamina_engine.facts.german import in_english_grammar
+from lamina_engine.facts.sentences import Read, Sentence, opening, split_text, title_words
 from lamina_engine.facts.stating import CLAUSE, NOW, OVER, is_stated, without_afterthought
-from lamina_engine.facts.values import COLOUR, COLOURED, MONTH, WEEKDAY, Kind, find_values, is_name
+from lamina_engine.facts.values import COLOUR, COLOURED, CURRENCIES, MONTH, WEEKDAY, Kind, find_values, is_name
 from lamina_engine.facts.wording import in_family, is_near, likeness, parts, tokens
+from lamina_engine.index.languages import language_of
 
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
+_WORD: Final = re.compile(r"[^\W\d_]+")
+_READ: Final = 2_000
+"""Characters of a text that tell its language."""
+_IS: Final = r"(?: now| currently| today| (?:at|in|of|for|on) (?:the )?\w+)? (?:is|are|was|were|called|amounts)"
+_OWNED: Final = re.compile(r"(\w[\w.-]*)['’]s? ((?:[\w-]+ ?){1,3})")
 _LEAST: Final = 0.5
 """Likeness from which on a word of a sentence says a word of a question."""
 _SAME: Final = 0.9
@@ -73,6 +81,9 @@ _TIMES: Final = re.compile(
     re.IGNORECASE,
 )
 """Words that say when, before the subject of a sentence."""
+_ASIDE_BEFORE: Final = re.compile(r"[)\"”“»],?\s*$")
+"""Ends an aside, behind which the subject before it goes on."""
+_PRONOUNS: Final = _words("it he she they we i you this these")
 _REFERRING: Final = _words("it its it's he she they her his their there that this these those them then him the")
 _IT_IS: Final = re.compile(rf"it (?:is|was) (?:\w+ )?(?:[€$£~]? ?\d|{COLOUR})", re.IGNORECASE)
 """Begins a sentence all of whose subject stands before it."""
@@ -153,6 +164,8 @@ def rate_sentence(
     alone = len(asking.content) + len(asking.names) == 1
     if alone and hits and asking.kind in {"who", "what", "which"} and not _defines(sentence, next(iter(hits.values()))):
         return None
+    if _is_of_another(asking, sentence, hits):
+        return None
     if not through and not find_values(asking.kind, sentence.text, sentence.words, hits, noun, asking.noun):
         return None
     versioned = not _VERSIONS.isdisjoint(noun)
@@ -172,9 +185,18 @@ def rate_sentence(
     return rating
 
 
+def _is_of_another(asking: Asking, sentence: Sentence, hits: dict[int, int]) -> bool:
+    """Return whether a sentence is about what a thing has, and the question about the thing."""
+    said = {sentence.lower[k] for k in hits.values()}
+    return any(
+        owner.lower() in said and not said.intersection(tokens(thing.lower()))
+        for owner, thing in _OWNED.findall(sentence.text)
+    )
+
+
 def _may_be_near(asking: Asking, missing: Missing) -> bool:
     """Return whether a word may be said by its neighbour: no name, nor who somebody is."""
-    return not missing.named and not (asking.kind == "who" and missing.place in asking.head)
+    return not missing.named and missing.place not in {*asking.head, *asking.noun}
 
 
 def _find_degree(asking: Asking, sentence: Sentence) -> int | None:
@@ -251,6 +273,8 @@ def _is_implied(asking: Asking, missing: Missing, sentence: Sentence, hits: dict
         return any(k not in hits.values() and is_name(sentence.words, k) for k in range(1, len(sentence.words))) or (
             _QUOTED.search(sentence.text) is not None
         )
+    if asking.kind == "when" and word in _LASTING | RUNNING and "until" in asking.words:
+        return "until" in sentence.lower
     if asking.kind == "duration" and word in _LASTING:
         return _IS_SO_LONG.search(sentence.text) is not None
     if i in asking.head and len(asking.noun) > 1 and asking.kind == "which" and word in _SORTS:
@@ -288,7 +312,9 @@ def _is_held(asking: Asking, missing: Missing, sentence: Sentence, hits: dict[in
     if _is_among(missing, sentence.setting):
         return True
     return (
-        missing.place not in asking.head and _is_among(missing, about) and not _has_own_subject(asking, sentence, hits)
+        missing.place not in asking.head
+        and _is_among(missing, (*sentence.heading, *about))
+        and not _has_own_subject(asking, sentence, hits)
     )
 
 
@@ -299,6 +325,8 @@ def _count_back(
     words, count = said[at].lower, 0
     begins = next((k for k, word in enumerate(words) if not vocabulary.is_grammar(word) and not word.isdigit()), None)
     refers = not _REFERRING.isdisjoint(words) or begins in hits.values()
+    if missing and _has_own_subject(asking, said[at], hits):
+        return None
     for each in missing:
         back = _find_back(each, said, at) if refers and each.place not in asking.head else None
         if back is None:
@@ -336,9 +364,13 @@ def _likeness(word: str, said: str) -> float:
 
 def _has_own_subject(asking: Asking, sentence: Sentence, hits: dict[int, int]) -> bool:
     """Return whether a sentence is about something else: "the next call starts"."""
+    if not _PRONOUNS.isdisjoint(sentence.lower[:1]):
+        return False
     first = min(hits.values(), default=0)
     before = sentence.text[: max(0, sentence.text.find(sentence.words[first]))] if hits else ""
-    begin = len(tokens(before)) - len(tokens(CLAUSE.split(before)[-1]))
+    clauses = [len(tokens(clause)) for clause in CLAUSE.split(before)]
+    goes_on = _ASIDE_BEFORE.search(before) is not None or (bool(hits) and sentence.lower[first] in CURRENCIES)
+    begin = 0 if goes_on else sum(clauses[:-1])
     is_named = asking.kind in {"who", "which", "what"}
     return any(
         not vocabulary.is_grammar(word)
@@ -355,7 +387,10 @@ def _defines(sentence: Sentence, k: int) -> bool:
     if sentence.text.startswith("|"):
         return re.search(rf"\|\s*{word}\s*[|,]", sentence.text) is not None
     return (
-        re.search(rf"(?<![\w-]){word}(?:\s*[:=(]|,?(?: now| currently| today)? (?:is|are)\b)", sentence.text)
+        re.search(
+            rf"(?<![\w-]){word}(?:\s*[:=(]|,?{_IS}\b)",
+            sentence.text,
+        )
         is not None
     )
 
@@ -393,9 +428,18 @@ def sentences_of(
     asking: Asking, text: str, year: str = "", title: str = "", source: str | None = None
 ) -> Iterator[tuple[float, str]]:
     """Yield the sentences of a text that answer a question, with how well they do."""
-    said = split_text(text, german=asking.is_german)
-    about = (*title_words(title, source, german=asking.is_german), *opening(said))
+    read = _reading(asking, text)
+    said = split_text(text, read)
+    about = (*title_words(title, source, read), *opening(said))
     for at, sentence in enumerate(said):
         rating = rate_sentence(asking, said, at, year, about)
         if rating is not None:
             yield rating, sentence.written
+
+
+def _reading(asking: Asking, text: str) -> Read:
+    """Return the function that gives a text in the language of a question."""
+    if asking.is_german:
+        return in_english_grammar
+    is_german = language_of([word.lower() for word in _WORD.findall(text[:_READ])]) == "german"
+    return in_english if is_german else str

@@ -15,10 +15,15 @@ _WAS: Final = re.compile(
     re.IGNORECASE,
 )
 _NO_LONGER: Final = re.compile(r"\b(?:formerly|previously|used to|no longer)\b|\bbefore\s*(?:[.,;)]|$)", re.IGNORECASE)
+_LASTING: Final = (
+    r"(?:renewed|extended|prolonged|fixed|guaranteed|insured|booked|reserved|closed|paid|allowed|licensed|stopped)\b"
+)
+"""What was done until a moment to come: "renewed until March"."""
+_ENDED: Final = rf"(?!{_LASTING})\w+ed"
 _ONCE: Final = re.compile(
-    r"\b(?:was|were|had|used|did|\w+ed|lived|ran|went|got|came|stood|lay|paid|took|kept|held|led|sat)\b"
+    rf"\b(?:(?:was|were)(?! {_LASTING})|had|used|did|{_ENDED}|lived|ran|went|got|came|stood|lay|paid|took|kept|held|led|sat)\b"
     r"(?:(?!\b(?:is|are|has|have|now)\b).)*\b(?:until|till|at first|for years|back then)\b"
-    r"|\b(?:at first|initially|originally|in the beginning|until|till)\b.*\b(?:was|were|had|used|\w+ed)\b"
+    rf"|\b(?:at first|initially|originally|in the beginning|until|till)\b.*\b(?:was|were|had|used|{_ENDED})\b"
     r"|^\W*before (?:that|then|this|it|\d{4})\b",
     re.IGNORECASE,
 )

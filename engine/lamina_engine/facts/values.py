@@ -61,13 +61,13 @@ _MEASURES: Final = _words(
 )
 _MEASURED: Final = (
     (_words("degrees degree celsius fahrenheit"), _words("hot cold warm high low")),
-    (_words("kg g tonnes tons"), _words("heavy big large high low")),
-    (_words("hours hour minutes minute days day weeks months years seconds ms h min"), _words("long late fast high low big large")),
+    (_words("kg g tonnes tons"), _words("heavy big large high low much")),
+    (_words("hours hour minutes minute days day weeks months years seconds ms h min"), _words("long late fast high low big large much")),
     (_words("km m cm mm metres metre meters"), _words("long tall high low deep wide big large small")),
 )  # fmt: skip
 """Units, and what they are a measure of."""
 _OPENING: Final = _words("because since while when although but after before")
-_CURRENCIES: Final = _words("€ $ £ % euro euros eur dollars usd francs chf pounds kroner cents")
+CURRENCIES: Final = _words("€ $ £ % euro euros eur dollars usd francs chf pounds kroner cents")
 _BEFORE_THINGS: Final = _words("in at near on for of a an since until")
 _BESIDE: Final = 3
 """Words from a noun within which its name stands: "an electrician named Bos"."""
@@ -199,8 +199,8 @@ def _is_sum(words: Sequence[str], i: int) -> bool:
     """Return whether a number can be a sum of money."""
     after = words[i + 1].lower() if i + 1 < len(words) else ""
     if re.fullmatch(r"(?:19|20)\d\d", words[i]) or _is_day(words, i):
-        return after in _CURRENCIES
-    return not after or after in _CURRENCIES or vocabulary.is_grammar(after)
+        return after in CURRENCIES
+    return not after or after in CURRENCIES or vocabulary.is_grammar(after)
 
 
 def is_name(words: Sequence[str], i: int) -> bool:

@@ -32,7 +32,7 @@ live lives lived home house moved flat resides
 based located sits sit works lives lived office desk
 leave leaves leaving left last quit quits
 end ends ended expire expires expired lapse lapses until close closes closed valid stops over shut runs
-start starts started begin begins began join joins joined since opened opens launched
+launch launches start starts started begin begins began join joins joined since opened opens launched
 store stores stored keep keeps kept save saved lie lies lives cached held moved goes
 keep keeps kept hold retention retain retained
 host hosts hosted machine server box vm

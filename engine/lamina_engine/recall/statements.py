@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from lamina_engine.clock import MISSING_US, utc_datetime
 from lamina_engine.facts.asking import read_question
+from lamina_engine.facts.dictionary import in_german
 from lamina_engine.facts.questions import ANSWERED_FROM, AnswerSet, K
 from lamina_engine.facts.questions import ask as ask_facts
 from lamina_engine.facts.statements import sentences_of
@@ -28,6 +29,7 @@ METHOD: Final = "sentence"
 """Method of an answer that is a sentence of a text."""
 STATES: Final = "states"
 """Its predicate; the subject is the text."""
+_GERMAN: Final = "german"
 _CODE: Final = "implementation"
 _LOOKED_AT: Final = 24
 """Texts that are read for one question."""
@@ -61,8 +63,10 @@ def find_statement(view: View, question: str, until_us: int | None = None) -> An
     if asking is None or not view.rows:
         return None
     selection = select_rows(view, All(()), None, None if until_us is None else until_us + 1, invalidated=False)
-    asked = " ".join(word for _, word in (*asking.names, *asking.content))
-    words = Words(view, _analyzer().query(asked, view.languages), Bm25())
+    asked = [word for _, word in (*asking.names, *asking.content)]
+    if _GERMAN in view.languages and not asking.is_german:
+        asked += [german for word in asked for german in in_german(word)]
+    words = Words(view, _analyzer().query(" ".join(asked), view.languages), Bm25())
     rows = words.lane(selection, _LOOKED_AT).rows
     best: tuple[float, int, int] | None = None
     answer: Answer | None = None
