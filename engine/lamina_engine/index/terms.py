@@ -34,11 +34,11 @@ _BATCH_ROWS = 2048
 _BATCH_CHARS = 1 << 24
 """Characters analysed together, but for a longer row: bounds the memory of a batch."""
 _BULK_ROWS = 2048
-"""Rows from which on it pays to load the kernels."""
+"""Rows of a process from which on it pays to load the kernels."""
 _COMPILED_FROM = 8192
 """Rows after which compiling the kernels, 15 s once for each version of them, is begun: a short process ends before."""
 _BULK_ROWS_READY = 64
-"""The same where they are loaded."""
+"""Rows of a batch from which on the kernels are quicker."""
 _FEW_PIECES = 256
 """Pieces up to which they are counted one by one."""
 _SMALL_BYTES = 1 << 16
@@ -92,9 +92,7 @@ def build_term_rows(
     analyzer = analyzer or Analyzer()
     batches: list[TermRows] = []
     analyzer.rows += len(bodies)
-    bulk = (len(bodies) >= _BULK_ROWS_READY and _kernels_ready()) or (
-        len(bodies) >= _BULK_ROWS and _kernels_at_hand(analyzer.rows)
-    )
+    bulk = _is_bulk(len(bodies), analyzer)
     start = 0
     while start < len(bodies):
         stop = _batch_end((bodies, headers, contexts), start)
@@ -113,6 +111,13 @@ def read_only(block: TermRows) -> TermRows:
     for view in views:
         view.flags.writeable = False
     return TermRows._make(views)
+
+
+def _is_bulk(rows: int, analyzer: Analyzer) -> bool:
+    """Tell whether the kernels take a batch: many rows, and those of earlier batches count for the cost of loading them."""
+    if rows < _BULK_ROWS_READY:
+        return False
+    return _kernels_ready() or (analyzer.rows >= _BULK_ROWS and _kernels_at_hand(analyzer.rows))
 
 
 def _kernels_ready() -> bool:
@@ -231,9 +236,7 @@ def _number(pieces: Pieces, zones: Sequence[Sequence[str]]) -> tuple[I64, I64]:
 def surface_texts(texts: Sequence[str], *, analyzer: Analyzer) -> list[str]:
     """Return each text's surfaces of `Analyzer.tokens`, in order, joined by spaces."""
     analyzer.rows += len(texts)
-    if (len(texts) >= _BULK_ROWS_READY and _kernels_ready()) or (
-        len(texts) >= _BULK_ROWS and _kernels_at_hand(analyzer.rows)
-    ):
+    if _is_bulk(len(texts), analyzer):
         return analyzer.table().words(*_utf8(texts))
     pieces = analyzer.pieces()
     cut = [cut_text(text) for text in texts]

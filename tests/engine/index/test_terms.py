@@ -90,6 +90,7 @@ def test_arrow_and_python_and_any_batching_give_the_same(texts: list[str], size:
     ref = build_term_rows(texts, texts[::-1], empty)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(terms_module, "_BULK_ROWS", 1)
+        patch.setattr(terms_module, "_BULK_ROWS_READY", 1)
         patch.setattr(terms_module, "_BATCH_ROWS", size)
         got = build_term_rows(texts, texts[::-1], empty)
     assert_same(got, ref)
@@ -101,6 +102,26 @@ def test_lone_surrogates_and_many_rows_pass(monkeypatch: pytest.MonkeyPatch) -> 
     got = build_term_rows(texts, [""] * 300, [""] * 300)
     assert got.lengths.tolist() == [[2, 0, 0]] * 300
     assert surface_texts(texts, analyzer=Analyzer()) == ["running text"] * 300
+
+
+def test_rows_of_earlier_batches_count_for_the_cost_of_loading_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder of notes comes in batches of some hundred rows."""
+    bulk: list[int] = []
+
+    def at_hand(rows: int) -> bool:
+        bulk.append(rows)
+        return True
+
+    monkeypatch.setattr(terms_module, "_kernels_ready", lambda: False)
+    monkeypatch.setattr(terms_module, "_kernels_at_hand", at_hand)
+    analyzer = Analyzer()
+    texts = [f"row {i} is running" for i in range(terms_module._BULK_ROWS // 4)]
+    for _ in range(5):
+        got = build_term_rows(texts, texts, texts, analyzer=analyzer)
+        assert_same(got, build_term_rows(texts, texts, texts))
+    assert bulk == [terms_module._BULK_ROWS, terms_module._BULK_ROWS * 5 // 4]
+    build_term_rows(texts[:9], texts[:9], texts[:9], analyzer=analyzer)
+    assert len(bulk) == 2
 
 
 def test_counts_and_lengths_saturate() -> None:
@@ -117,6 +138,7 @@ def test_a_full_memory_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(terms_module, "_BATCH_ROWS", 2)
     assert_same(rows_of(*texts), ref)
     monkeypatch.setattr(terms_module, "_BULK_ROWS", 1)
+    monkeypatch.setattr(terms_module, "_BULK_ROWS_READY", 1)
     assert_same(rows_of(*texts), ref)
 
 

@@ -62,6 +62,7 @@ def same(texts: list[str], headers: list[str] | None = None) -> None:
         ref = build_term_rows(texts, rest, texts[::-1])
         ref_surfaces = surface_texts(texts, analyzer=Analyzer())
         patch.setattr(terms, "_BULK_ROWS", 1)
+        patch.setattr(terms, "_BULK_ROWS_READY", 1)
         got = build_term_rows(texts, rest, texts[::-1])
         surfaces = surface_texts(texts, analyzer=Analyzer())
     assert_same(got, ref)
@@ -115,6 +116,7 @@ def test_batches_cut_by_their_size_change_nothing(monkeypatch: pytest.MonkeyPatc
     texts = ["some words of a row", "x" * 90, "", "and others"] * 3
     ref = build_term_rows(texts, texts, texts)
     monkeypatch.setattr(terms, "_BULK_ROWS", 1)
+    monkeypatch.setattr(terms, "_BULK_ROWS_READY", 1)
     for chars in (1, 50, 10_000):
         monkeypatch.setattr(terms, "_BATCH_CHARS", chars)
         assert_same(build_term_rows(texts, texts, texts), ref)
@@ -148,6 +150,7 @@ def test_words_learned_before_the_kernels_are_compiled_are_the_same(monkeypatch:
     zones = (texts, [""] * len(texts), [""] * len(texts))
     ref = build_term_rows(*zones)
     monkeypatch.setattr(terms, "_BULK_ROWS", 1)
+    monkeypatch.setattr(terms, "_BULK_ROWS_READY", 1)
     ready = [False]
     monkeypatch.setattr(WordTable, "_forms_ready", lambda _: ready[0])
     analyzer = Analyzer()
