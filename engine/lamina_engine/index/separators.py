@@ -18,11 +18,13 @@ _HIGH = bytes(range(0x80, 0x100))
 
 _WORD = "0-9A-Za-z\x80-\U0010ffff"
 _DIGIT = "0-9\x80-\U0010ffff"
+_HIGH_CHARS = "\x80-\U0010ffff"
 LONE_MARKS = re.compile(
-    rf"(?<![{_WORD}_])[.-]|[.-](?![{_WORD}])|(?<![{_WORD}])'|'(?![{_WORD}])|(?<![{_WORD}_])_|_(?![{_WORD}_.-])"
-    rf"|(?<![{_DIGIT}]),|,(?![{_DIGIT}])|(?<![{_WORD}])#|(?<![+\x80-\U0010ffff])\+(?![+\x80-\U0010ffff])"
+    rf"[.-](?:(?<![{_WORD}_].)|(?![{_WORD}]))|'(?:(?<![{_WORD}].)|(?![{_WORD}]))|_(?:(?<![{_WORD}_].)|(?![{_WORD}_.-]))"
+    rf"|,(?:(?<![{_DIGIT}].)|(?![{_DIGIT}]))|#(?<![{_WORD}].)|\+(?<![+{_HIGH_CHARS}].)(?![+{_HIGH_CHARS}])"
 )
-"""Marks that do not join where they stand: the tables below as a pattern."""
+"""Marks that do not join where they stand: the tables below as a pattern. Each alternative begins with its mark, so that a search
+looks at no other character twice."""
 
 ASCII_BLANKS = {code: " " for code in range(0x80) if code not in _ALNUM + _JOINING}
 """For ``str.translate``: the ASCII characters that separate wherever they stand."""
