@@ -114,7 +114,7 @@ def read_only(block: TermRows) -> TermRows:
 
 
 def _is_bulk(rows: int, analyzer: Analyzer) -> bool:
-    """Return True where kernels take a batch: rows of earlier batches count for the cost of loading them."""
+    """Return True where kernels take a batch; earlier batches count for the cost of loading."""
     if rows < _BULK_ROWS_READY:
         return False
     return _kernels_ready() or (analyzer.rows >= _BULK_ROWS and _kernels_at_hand(analyzer.rows))
