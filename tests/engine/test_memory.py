@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import contextlib
 import logging
 import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,6 +15,8 @@ from lamina_engine.index.tables import VECTORS, Tables
 from lamina_engine.ingest import adding
 from lamina_engine.memory import Memory
 from lamina_engine.recall.pipeline import recall
+from lamina_engine.store.files import Files
+from lamina_engine.store.segments import Segment
 from lamina_engine.store.snapshot import Snapshot
 from tests.engine.store.faults import Quick
 
@@ -87,3 +91,57 @@ print(os.waitpid(child, 0)[1])
 """
     done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True)
     assert done.stdout == "0\n"
+
+
+class Waits(Files):
+    """Real files that note each wait for the disk, and what is flushed in it."""
+
+    def __init__(self) -> None:
+        self.waits: list[list[str]] = []
+        self._joint = False
+
+    def fsync_all(self, files: Any, folders: Any = (), on_flush: Any = None) -> None:
+        self.waits.append([Path(each.path).parent.name for each in files] + [f"{each.name}/" for each in folders])
+        self._joint = True
+        super().fsync_all(files, folders, on_flush)
+        self._joint = False
+
+    def flush_folder(self, path: Path) -> None:
+        if not self._joint:
+            self.waits.append([f"{path.name}/"])
+        super().flush_folder(path)
+
+
+def test_a_small_add_waits_for_the_disk_twice_and_is_found_at_once(tmp_path: Path) -> None:
+    files = Waits()
+    memory = Memory(tmp_path / "vault", create=True, files=files, clock=FixedClock(MOMENT))
+    adding.add(memory, "We moved to PostgreSQL 16.", {})
+    for i in range(20):  # merges of small segments among them
+        files.waits.clear()
+        (identity,) = adding.add(memory, f"We moved the service{i} to Kubernetes.", {"session": "s"})
+        data = ["chunks", "vectors.default", "manifests", "vault", "chunks/", "vectors.default/", "manifests/"]
+        assert files.waits == [data, ["vault/"]]
+        assert [hit.id for hit in recall(memory, f"service{i}", k=1).hits] == [identity]
+        with contextlib.closing(Memory(memory.root, mode="r")) as other:
+            assert [hit.id for hit in recall(other, f"service{i}", k=1).hits] == [identity]
+
+
+def test_words_of_large_segments_are_looked_for_again_where_a_file_was_damaged(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+    lacks = Tables.lacks_terms
+
+    def look(self: Tables, snapshot: Snapshot) -> list[Segment]:
+        asked.append(1)
+        return lacks(self, snapshot)
+
+    monkeypatch.setattr(Tables, "lacks_terms", look)
+    indexer, snapshot = memory.indexer, memory.store.snapshot()
+    assert [indexer._lacks_words(snapshot) for _ in range(3)] == [False] * 3
+    assert len(asked) == 1
+    memory.tables.distrust("x.terms", "damaged")
+    indexer._lacks_words(snapshot)
+    memory.tables.trust("x.terms")  # its forward lists are whole again: nothing is known of the others
+    indexer._lacks_words(snapshot)
+    assert len(asked) == 3

@@ -88,8 +88,8 @@ class Indexer:
         self._staged: list[_Staged] = []
         self._filed: dict[str, None] = {}
         """Files of forward lists that this process has seen whole; empty before its first write."""
-        self._whole: tuple[frozenset[str], frozenset[str]] | None = None
-        """Large segments whose words were all found, and the files that were damaged then."""
+        self._whole: frozenset[str] | None = None
+        """Large segments whose words were all found; None after damage."""
         self._tidy = False
         self._graph_seen = False
         self._keys_are_whole = False
@@ -299,13 +299,11 @@ class Indexer:
     def _lacks_words(self, snapshot: Snapshot) -> bool:
         """Return True if a large segment lacks lists; segments found whole are not checked again."""
         large = frozenset(s.ref.name for s in snapshot.segments("chunks") if s.ref.rows >= inverted.LEAST_ROWS)
-        whole = (large, self._tables.distrusted)
-        if whole == self._whole:
+        if large == self._whole and not self._tables.distrusted:
             return False
-        if self._tables.lacks_terms(snapshot) or self._tables.lacks_lists(snapshot):
-            return True
-        self._whole = whole
-        return False
+        lacking = bool(self._tables.lacks_terms(snapshot) or self._tables.lacks_lists(snapshot))
+        self._whole = None if lacking or self._tables.distrusted else large
+        return lacking
 
     # ------------------------------------------------------------------ vectors and keys
 
