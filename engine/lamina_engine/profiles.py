@@ -452,6 +452,7 @@ class Profiles:
     ) -> None:
         changes = adjusted if isinstance(adjusted, Adjustments) else Adjustments(type_half_lives=adjusted)
         self._known = {key: changes.of(profile) for key, profile in BUILT_IN.items()}
+        self._newest = {profile.name: profile for profile in self._known.values()}
         for name, overrides in (configured or {}).items():
             self._add(name, overrides)
 
@@ -470,22 +471,20 @@ class Profiles:
             raise InvalidConfig(f"[profiles.{name}] sets id; the id is made from the name: {name}@1")
         merged = _merge(msgspec.to_builtins(base), given) | {"id": f"{name}@1"}
         try:
-            self._known[f"{name}@1"] = msgspec.convert(merged, Profile)
+            self._known[f"{name}@1"] = self._newest[name] = msgspec.convert(merged, Profile)
         except msgspec.ValidationError as error:
             raise InvalidConfig(f"[profiles.{name}]: {error}; see the parameters of base {base.id!r}") from error
 
     def get(self, name: str) -> Profile:
         """Return a profile by id (``temporal@1``) or by name (its newest version)."""
-        if isinstance(name, str) and name in self._known:
-            return self._known[name]
-        versions = [profile for profile in self._known.values() if profile.name == name]
-        if not versions:
+        found = (self._newest.get(name) or self._known.get(name)) if isinstance(name, str) else None
+        if found is None:
             from difflib import get_close_matches
 
             near = get_close_matches(str(name), sorted({each.name for each in self._known.values()}), 1)
             hint = f"; did you mean {near[0]}?" if near else ""
             raise InvalidConfig(f"profile={name!r} is not known; allowed are {', '.join(sorted(self._known))}{hint}")
-        return versions[-1]
+        return found
 
     def ids(self) -> list[str]:
         """Return the ids of all profiles."""

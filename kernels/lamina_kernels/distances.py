@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lamina_kernels._jit import kernel
-from lamina_kernels.layouts import F32, F64, I64, Score
+from lamina_kernels.layouts import F32, F64, I8, I16, I64, U8, Score
 
 _BLOCK = 1024  # rows widened to float64 at a time: 2 MiB at 256 dimensions
 
@@ -246,6 +246,120 @@ def gather_exact_dots(matrix: F32, rows: I64, query: F64, plan: I64, out: F32) -
                 depth -= 1
                 sums[depth - 1] += sums[depth]
         out[i] = sums[0]
+
+
+_STEPS = 2048  # of the scale on which the k-th largest product is found
+LEVELS = 127  # of a coarse row, on either side of 0
+
+
+def _coarse_examples() -> tuple[object, ...]:
+    return np.zeros((2, 2), np.float32), np.empty((2, 2), np.int8), np.empty(2, np.float32), np.empty(2, np.float32)
+
+
+def _bounded_examples() -> tuple[object, ...]:
+    ones, live = np.ones(2, np.float32), np.ones(2, np.uint8)
+    codes = np.ones((2, 2), np.int8), ones, ones, np.ones(2, np.int16)
+    return *codes, 1.0, 1.0, 0.0, live, 1, np.empty(2, np.float32), np.empty(2, np.int64)
+
+
+@kernel(examples=[_coarse_examples])
+def coarse_rows(matrix: F32, out_codes: I8, out_scales: F32, out_errors: F32) -> None:
+    """Write rows with a byte for each number.
+
+    Parameters
+    ----------
+    matrix : float32 (n, d)
+    out_codes : int8 (n, d)
+        Written: each row is about its scale times these.
+    out_scales : float32 (n,)
+        Written.
+    out_errors : float32 (n,)
+        Written: how far the row may be from that; rounded up.
+    """
+    for i in range(matrix.shape[0]):
+        largest = np.float32(0.0)
+        for j in range(matrix.shape[1]):
+            largest = max(largest, abs(matrix[i, j]))
+        scale, squares = np.float32(largest / LEVELS), 0.0
+        for j in range(matrix.shape[1]):
+            level = math.floor(matrix[i, j] / scale + 0.5) if scale > 0.0 else 0.0
+            level = min(max(level, -LEVELS), LEVELS)
+            rest = np.float64(matrix[i, j]) - np.float64(scale) * level
+            squares += rest * rest
+            out_codes[i, j] = np.int8(level)
+        out_scales[i] = scale
+        out_errors[i] = math.sqrt(squares) * 1.000001
+
+
+@kernel(examples=[_bounded_examples])
+def bounded_nearest(
+    codes: I8,
+    scales: F32,
+    errors: F32,
+    levels: I16,
+    unit: float,
+    length: float,
+    slack: float,
+    live: U8,
+    k: int,
+    out_least: F32,
+    out_rows: I64,
+) -> int:
+    """Find the rows that may be among the k nearest, by bounds of their products.
+
+    Parameters
+    ----------
+    codes, scales, errors : int8 (n, d), float32 (n,), float32 (n,)
+        As `coarse_rows` gives them.
+    levels : int16 (d,)
+        The query is about ``unit`` times these; no product of a row with them exceeds int32.
+    unit : float
+    length : float
+        Of the query.
+    slack : float
+        What a product may be off beside the error of the row.
+    live : uint8 (n,) or (0,)
+        Rows that are 0 here are left out; empty means that none is.
+    k : int
+        ≥ 1.
+    out_least : float32 (n,)
+        Written: room for the least product of each row.
+    out_rows : int64 (n,)
+        Written: the rows, ascending.
+
+    Returns
+    -------
+    int
+        How many rows; -1 where fewer than k are surely above 0, as a row without a vector is not.
+
+    Notes
+    -----
+    O(n d); a quarter of the memory of `row_dots` is read.
+    """
+    counts = np.zeros(_STEPS + 1, np.int64)
+    for i in range(codes.shape[0]):
+        total = np.int32(0)
+        for j in range(levels.size):
+            total = np.int32(total + np.int32(codes[i, j]) * np.int32(levels[j]))
+        least = np.float64(scales[i]) * unit * total - errors[i] * length - slack
+        if live.size and live[i] == 0:
+            least = -np.inf
+        out_least[i] = least
+        if least > 0.0:
+            counts[min(int(least * _STEPS), _STEPS)] += 1
+    found, step = counts[_STEPS], _STEPS
+    while found < k and step > 0:
+        step -= 1
+        found += counts[step]
+    floor = step / _STEPS
+    if not floor > 0.0:
+        return -1
+    found = 0
+    for i in range(out_least.size):
+        if out_least[i] + 2.0 * (errors[i] * length + slack) >= floor:
+            out_rows[found] = i
+            found += 1
+    return found
 
 
 def unit_rows_numpy(rows: F32) -> F32:

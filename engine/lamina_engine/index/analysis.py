@@ -408,13 +408,17 @@ class Analyzer:
         stops: dict[str, bool] = {}
         for piece in text.split():
             terms = self._query_terms(piece)
-            parts = [term.kind for term in terms].count("part")
+            parts = [term.kind for term in terms].count("part") if len(terms) > 1 else 1
             for stem, surface, kind in terms:
                 if kind == "character":
                     continue
-                weights[stem] = weights.get(stem, 0.0) + (1.0 / parts if kind == "part" else 1.0)
-                surfaces.setdefault(stem, {})[surface] = None
-                stops[stem] = stops.get(stem, True) and surface in stop_words
+                weight = 1.0 / parts if kind == "part" else 1.0
+                if stem in weights:
+                    weights[stem] += weight
+                    surfaces[stem][surface] = None
+                    stops[stem] = stops[stem] and surface in stop_words
+                else:
+                    weights[stem], surfaces[stem], stops[stem] = weight, {surface: None}, surface in stop_words
         others = self._other_stems(text, surfaces, among)
         return [
             QueryTerm(stem, tuple(surfaces[stem]), weight, stops[stem], others.get(stem, ()))
@@ -433,14 +437,18 @@ class Analyzer:
         self, text: str, surfaces: dict[str, dict[str, None]], among: tuple[str, ...]
     ) -> dict[str, tuple[str, ...]]:
         """Return the stems of a query's words in other languages, by the English one."""
-        of_surface: dict[str, dict[str, None]] = {}
-        for piece in text.split() if among else ():
-            for surface, stem in self._foreign_stems(piece, among):
-                of_surface.setdefault(surface, {})[stem] = None
         found: dict[str, tuple[str, ...]] = {}
-        for stem, forms in surfaces.items() if among else ():
-            stems = dict.fromkeys(other for form in forms for other in of_surface.get(form, ()))
-            found[stem] = tuple(other for other in stems if other != stem)
+        if not among:
+            return found
+        of_surface: dict[str, list[str]] = {}
+        for piece in text.split():
+            for surface, stem in self._foreign_stems(piece, among):
+                of_surface.setdefault(surface, []).append(stem)
+        for stem, forms in surfaces.items():
+            stems = dict.fromkeys([other for form in forms for other in of_surface.get(form, ())])
+            stems.pop(stem, None)
+            if stems:
+                found[stem] = tuple(stems)
         return found
 
     def _foreign_stems(self, piece: str, among: tuple[str, ...]) -> tuple[tuple[str, str], ...]:

@@ -186,7 +186,7 @@ class TermPostings:
         """Return the same for some of the terms, in their order."""
         place = {key: i for i, key in enumerate(self.hashes.tolist())}
         picked = [place[key] for key in hashes.tolist()]
-        return TermPostings(hashes, [part._replace(spans=part.spans[picked]) for part in self._parts])
+        return TermPostings(hashes, [_Part(part.segment, part.rows, part.spans[picked]) for part in self._parts])
 
     def rows_of_each(self) -> list[I64]:
         """Return the rows that hold each term, int64 (m,) ascending."""

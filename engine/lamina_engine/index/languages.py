@@ -313,10 +313,10 @@ def _decide(tally: _Tally, pieces: I64) -> tuple[U8, BOOL]:
 
 def language_of(pieces: list[str], among: tuple[str, ...] = LANGUAGES) -> str:
     """Return the language of a short text, among some, by its function words."""
-    seen = Counter(filter(None, map(language_bits().get, pieces)))  # a text repeats its few function words
-    if all(bits & 1 for bits in seen):  # no word that English lacks
+    found = [bits for bits in map(language_bits().get, pieces) if bits]
+    if all(bits & 1 for bits in found):  # no word that English lacks
         return ENGLISH
-    tallies = seen.items()
+    tallies = Counter(found).items()  # a text repeats its few function words
     counts = {
         language: sum(count for bits, count in tallies if bits >> LANGUAGES.index(language) & ~bits & 1)
         for language in among

@@ -8,7 +8,7 @@ here they share one per field, in order of first appearance.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,9 @@ from lamina_engine import after_fork
 from lamina_engine.store.segments import Segment
 from lamina_engine.store.snapshot import Rows, Snapshot
 
+_NO_NUMBERS = np.empty(0)
+_KEPT = 64
+"""Tables of numbers that are kept, three for each profile in use."""
 _SPARE = 8
 """Room for an eighth more rows is left where a column is copied to grow."""
 
@@ -99,6 +102,7 @@ class CategoryTable:
         """Rows up to which a field has no value; -1 once it has one."""
         self._none = np.empty(0, np.int32)
         self._columns = {field: RowColumn(functools.partial(self._translate, field)) for field in FIELDS}
+        self._numbers: dict[tuple[str, int], tuple[Mapping[str, float], float, NDArray[np.float64]]] = {}
 
     def value(self, field: str, code: int) -> str | None:
         """Return the string of a code; None for `NO_VALUE`."""
@@ -107,6 +111,20 @@ class CategoryTable:
     def values(self, field: str) -> list[str]:
         """Return all strings met so far, by code."""
         return self._values[field]
+
+    def numbers(self, field: str, known: Mapping[str, float], default: float) -> NDArray[np.float64]:
+        """Return the number of each code, float64 (codes + 1,); the last is for no value.
+
+        ``known`` is part of a profile: it does not change, and what was made of it is kept.
+        """
+        values = self._values[field]
+        made_of, other, found = self._numbers.get((field, id(known)), (None, 0.0, _NO_NUMBERS))
+        if made_of is not known or other is not default or len(found) <= len(values):
+            if len(self._numbers) >= _KEPT:
+                self._numbers.clear()
+            found = np.array([*(known.get(value, default) for value in values), default])
+            self._numbers[field, id(known)] = known, default, found
+        return found
 
     def code(self, field: str, value: str) -> int:
         """Return the code of a string, or -2 where no segment read so far has it."""

@@ -162,13 +162,17 @@ def weigh(terms: Sequence[QueryTerm], frequencies: Sequence[float], rows: float,
         if not frequency:
             continue
         idf = term.weight * inverse_document_frequency(frequency, rows)
-        forms = [(term_hash(stem), stem, idf) for stem in (term.stem, *term.others)]
+        for stem in (term.stem, *term.others):
+            key = term_hash(stem)
+            names.setdefault(key, stem)
+            weights[key] = weights.get(key, 0.0) + idf
         again += idf * len(term.others)
         bonus = bm25.surface * idf / len(term.surfaces)
-        forms += [(surface_hash(form), f'"{form}"', bonus) for form in term.surfaces if form != term.stem and bonus]
-        for key, name, weight in forms:
-            names.setdefault(key, name)
-            weights[key] = weights.get(key, 0.0) + weight
+        for form in term.surfaces if bonus else ():
+            if form != term.stem:
+                key = surface_hash(form)
+                names.setdefault(key, f'"{form}"')
+                weights[key] = weights.get(key, 0.0) + bonus
     return WeightedQuery(
         tuple(names.values()), np.array(list(weights), np.uint32), np.array(list(weights.values()), np.float64), again
     )

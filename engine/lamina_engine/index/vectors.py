@@ -120,7 +120,10 @@ class VectorBlocks:
         -----
         Each value is one float64 sum over its own row: equal for any batch, order or segmentation. O(m d).
         """
-        vector = as_query(query, self.dim)
+        return self.dots_of(rows, as_query(query, self.dim))
+
+    def dots_of(self, rows: Rows, vector: F32) -> F32:
+        """Return `dots` with a query that `as_query` has given."""
         out = np.empty(len(rows), np.float32)
         if gather_exact_dots.ready:
             wide, plan = vector.astype(np.float64), pairwise_plan(self.dim)
@@ -269,7 +272,7 @@ def scan(
         finalists = _finalists_of_few(blocks, begin, end, vector, k, mask)
     if finalists is None:
         finalists = _finalists(blocks, _pieces(blocks, begin, end, mask), vector, k)
-    return Nearest.best(finalists, blocks.dots(finalists, vector), k)
+    return Nearest.best(finalists, blocks.dots_of(finalists, vector), k)
 
 
 class _Piece(NamedTuple):
@@ -515,7 +518,9 @@ def _proposed(
 
 def _scored(blocks: VectorBlocks, rows: Rows, promises: F32, query: F32) -> tuple[Nearest, F32]:
     """Return rows that have a vector by exact score, and beside them what the index promised."""
-    scores = blocks.dots(rows, query)
-    keep = np.flatnonzero(have_vectors(blocks, rows, scores))
-    order = keep[np.lexsort((-rows[keep], -scores[keep]))]
+    scores = blocks.dots_of(rows, query)
+    if not scores.all():
+        keep = np.flatnonzero(have_vectors(blocks, rows, scores))
+        rows, scores, promises = rows[keep], scores[keep], promises[keep]
+    order = np.lexsort((-rows, -scores))
     return Nearest(rows[order], scores[order]), promises[order]

@@ -83,7 +83,7 @@ def score_candidates(
     previous = view.previous if profile.spread or roles.size else _NO_ROWS
     joined = join_lanes(lexical.rows, vector.rows, previous, live, roles, question)
     rows = joined.rows
-    bm25 = words.complete_scores(rows)
+    bm25 = complete_scores(joined.lexical_rank, lexical, lambda rest: words.score(rows[rest]))
     cosine = complete_scores(joined.vector_rank, vector, lambda rest: cosines(view, query, rows[rest]))
     ranks = (
         _rank_scores(rows, lexical, vector, share, profile.rank_constant) if profile.fusion == "ranks" else _NO_SCORES

@@ -6,6 +6,7 @@ fetched, and a small selection is scored exhaustively, so no filter starves a la
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Final, NamedTuple
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from lamina_engine.index import vectors
 from lamina_engine.index.analysis import QueryTerm, surface_hash, term_hash
+from lamina_engine.index.coarse import LEAST_ROWS
 from lamina_engine.index.inverted import TermPostings
 from lamina_engine.index.scoring import Bm25, WeightedQuery, inverse_document_frequency, scoring_terms, weigh
 from lamina_engine.index.tail import Matches
@@ -120,16 +122,13 @@ class Words:
         scope: Mask | None = None,
     ) -> None:
         self.view, self.bm25, self._terms, self._bonuses = view, bm25, scoring_terms(terms), tuple(bonuses)
-        self._stems = [term_hash(term.stem) for term in self._terms]
-        others = [term_hash(stem) for term in self._terms for stem in term.others]
+        stems = [[term_hash(stem) for stem in (term.stem, *term.others)] for term in self._terms]
         surfaces = [
             surface_hash(form) for term in self._terms for form in term.surfaces if form != term.stem or term.others
         ]
-        self._keys: U32 = np.array(list(dict.fromkeys([*self._stems, *others, *surfaces])), np.uint32)
+        self._keys: U32 = np.array(list(dict.fromkeys([*itertools.chain(*stems), *surfaces])), np.uint32)
         """Of all stems, then of the surfaces that differ from theirs."""
-        self._average = view.statistics.average_length(bm25)
-        self._scored: Lane = EMPTY
-        """Rows that `lane` has scored, ascending."""
+        self._average = view.cached(("average length", bm25), lambda: view.statistics.average_length(bm25))
         lists = view.tables.inverted(view.snapshot)
         self.indexed = min(lists.rows, view.rows)
         """Rows below this are in inverted lists; the rest, the tail, are scanned."""
@@ -142,13 +141,8 @@ class Words:
         if self._tail is not None:
             frequencies += np.bincount(self._tail.terms, minlength=len(self._keys))
         rows_of = dict(zip(self._keys.tolist(), frequencies.tolist(), strict=True))
-        found = [_held(term, rows_of) for term in self._terms]
-        counts = [
-            rows_of[key]
-            if term is asked and not term.others
-            else sum([rows_of[term_hash(s)] for s in (term.stem, *term.others)])
-            for term, asked, key in zip(found, self._terms, self._stems, strict=True)
-        ]
+        counts = [sum([rows_of[key] for key in keys]) for keys in stems]
+        found = [_held(term, keys, rows_of) for term, keys in zip(self._terms, stems, strict=True)]
         self.unknown = [term for term, rows in zip(self._terms, counts, strict=True) if not rows]
         """Terms that no row of the view holds."""
         self._rows: float = view.statistics.rows
@@ -190,21 +184,6 @@ class Words:
             scores = scores + bonus.weight * np.isin(rows, bonus.rows)
         return scores
 
-    def complete_scores(self, rows: I64) -> F64:
-        """Return scores of ascending rows, float64 (n,), reusing those that `lane` computed."""
-        out = np.zeros(len(rows))
-        rest = np.ones(len(rows), np.bool_)
-        scored = self._scored
-        if len(scored.rows):
-            place = np.minimum(np.searchsorted(scored.rows, rows), len(scored.rows) - 1)
-            hit = np.flatnonzero(scored.rows[place] == rows)
-            out[hit] = scored.scores[place[hit]]
-            rest[hit] = False
-        left = np.flatnonzero(rest)
-        if len(left):
-            out[left] = self.score(rows[left])
-        return out
-
     def contributions(self, rows: I64) -> list[dict[str, float]]:
         """Return what each word adds to the score of each row."""
         if not len(self.names):
@@ -238,8 +217,6 @@ class Words:
         found = self._best_by_words(selection, depth) if len(self.query.idf) else EMPTY
         if self._bonuses:
             found = self._with_bonuses(found, selection)
-        order = np.argsort(found.rows)
-        self._scored = Lane(found.rows[order], found.scores[order])
         return rank_rows(found.rows, found.scores, depth)
 
     def _with_bonuses(self, found: Lane, selection: Selection) -> Lane:
@@ -283,12 +260,12 @@ class Words:
         return Lane(np.concatenate([rows[first], rows[rest]]), np.concatenate([scores, self.score_words(rows[rest])]))
 
 
-def _held(term: QueryTerm, rows_of: Mapping[int, int]) -> QueryTerm:
+def _held(term: QueryTerm, keys: Sequence[int], rows_of: Mapping[int, int]) -> QueryTerm:
     """Return a term with those of its stems alone that rows hold, or as it is."""
-    if not term.others:
+    if not term.others or all(map(rows_of.__getitem__, keys)):
         return term
-    stems = [stem for stem in (term.stem, *term.others) if rows_of[term_hash(stem)]]
-    return term._replace(stem=stems[0], others=tuple(stems[1:])) if stems else term
+    stems = [stem for stem, key in zip((term.stem, *term.others), keys, strict=True) if rows_of[key]]
+    return QueryTerm(stems[0], term.surfaces, term.weight, term.stop, tuple(stems[1:])) if stems else term
 
 
 def _kth(scores: F64, depth: int) -> float:
@@ -306,7 +283,11 @@ def vector_lane(view: View, query: F32, selection: Selection, depth: int) -> Lan
         return EMPTY
     live = selection.live[:rows] if selection.live is not None else None
     index = view.tables.quantised(view.snapshot)
-    found = vectors.search(view.vectors, index, query, depth, n_rows=rows, live=live)
+    found = None
+    if index is None and rows >= LEAST_ROWS:
+        found = view.tables.coarse.nearest(view.snapshot.vector_log, view.vectors, query, depth, rows, live)
+    if found is None:
+        found = vectors.search(view.vectors, index, query, depth, n_rows=rows, live=live)
     scores = found.scores.astype(np.float64)
     positive = int(np.count_nonzero(scores > 0.0))  # they descend, equal ones by higher row, as in every lane
     return Lane(found.rows[:positive], scores[:positive])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 
@@ -267,18 +268,21 @@ def _lanes(lanes: object) -> tuple[str, ...]:
 def _vector(vector: NDArray[np.float32] | list[float] | None, dim: int | None) -> NDArray[np.float32] | None:
     if vector is None:
         return None
-    try:
-        with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite, and is refused as such
-            found = np.asarray(vector, np.float32)
-    except (TypeError, ValueError) as error:
-        raise InvalidArgument("vector must be a sequence of numbers") from error
+    if isinstance(vector, np.ndarray) and vector.dtype == np.float32:
+        found = vector
+    else:
+        try:
+            with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite, and is refused as such
+                found = np.asarray(vector, np.float32)
+        except (TypeError, ValueError) as error:
+            raise InvalidArgument("vector must be a sequence of numbers") from error
     if dim is None:
         raise InvalidArgument(
             "vector was given, but this vault has no vectors; leave it out, or reindex with an embedder"
         )
     if found.shape != (dim,):
         raise InvalidArgument(f"vector has shape {found.shape}, this vault's space has dimension {dim}")
-    if not np.isfinite(found).all():
+    length = math.sqrt(float(np.cumsum(found.astype(np.float64) ** 2)[-1])) if dim else 0.0
+    if not math.isfinite(length):  # squares of float32 do not overflow
         raise InvalidArgument("vector holds NaN or infinity; give finite numbers")
-    length = float(np.sqrt(np.cumsum(found.astype(np.float64) ** 2)[-1])) if dim else 0.0
     return (found / length).astype(np.float32) if length > 0 else found

@@ -108,12 +108,12 @@ def score_rows(
     half_lives = (
         _faded(half_lives_of(view, rows, decay, request.aged_us), decay, scale) if weight < 1.0 else _NO_HALF_LIVES
     )
-    multipliers = []
+    multipliers: list[F64] = []
     if boosts.session != 1.0 and request.session is not None:
         multipliers.append(np.where(_is_of_session(view, request.session, rows), boosts.session, 1.0))
     if boosts.length_tokens:
         multipliers.append(length_penalty(_token_counts(view, rows), boosts.length_tokens))
-    stacked = np.array(multipliers).reshape(len(multipliers), len(rows))
+    stacked = np.array(multipliers) if multipliers else np.empty((0, len(rows)))
     most = len(rows) if most is None else most
     scored = scoring.score_rows(semantic, factor, created, half_lives, stacked, formula, most)
     order = _by_id(view, rows, created, scored)[:most] if scored.tied else scored.order
@@ -138,8 +138,7 @@ def row_factors(view: View, request: Request, rows: I64, *, turns: bool = True) 
     """Return the factor of each row: by status, role, and as a turn where something was asked."""
     profile = request.profile
     roles = view.categories.gather(view.snapshot, "role", rows)
-    by_role = np.array([*(profile.roles.get(name, 1.0) for name in view.categories.values("role")), 1.0])
-    factors: F64 = by_role[roles]  # code -1, content, is the last
+    factors = view.categories.numbers("role", profile.roles, 1.0)[roles]
     as_turns = turn_factors(view, profile, rows, request.named) if turns else None
     factors = factors if as_turns is None else factors * as_turns
     factors = factors * scope_factors(request.scopes, rows) if request.scopes else factors
@@ -153,10 +152,11 @@ def _aged_formula(request: Request, weight: float, scale: AgeScale | None) -> Fo
     """Return a formula of match and age alone."""
     decay = request.profile.decay
     to_us = request.aged_us if scale is None else scale.to_us
-    found = Formula(weight, _floor_seconds(to_us), _default_us(decay.missing_created_at))
+    aged_s, undated_us = _floor_seconds(to_us), _default_us(decay.missing_created_at)
     if scale is None or decay.least_match is None:
-        return found
-    return found._replace(floor=decay.least_match * scale.best, slope=1.0 / (1.0 - decay.least_match))
+        return Formula(weight, aged_s, undated_us)
+    floor, slope = decay.least_match * scale.best, 1.0 / (1.0 - decay.least_match)
+    return Formula(weight, aged_s, undated_us, floor=floor, slope=slope)
 
 
 def _formula(request: Request, weight: float, scale: AgeScale | None) -> Formula:
@@ -238,12 +238,11 @@ def half_lives_of(view: DatedView, rows: I64, decay: Decay, now_us: int) -> F64:
     """
     types = view.categories.gather(view.snapshot, "type", rows)
     collections = view.categories.gather(view.snapshot, "collection", rows)
-    by_type = [decay.type_half_life_days.get(name, math.nan) for name in view.categories.values("type")]
-    by_collection = [
-        decay.collection_half_life_days.get(name, decay.half_life_days) for name in view.categories.values("collection")
-    ]
-    days = np.array([*by_type, math.nan])[types]  # code -1, none, is the last
-    days = np.where(np.isnan(days), np.array([*by_collection, decay.half_life_days])[collections], days)
+    days = view.categories.numbers("type", decay.type_half_life_days, math.nan)[types]
+    unknown = np.isnan(days)
+    if unknown.any():
+        by_collection = view.categories.numbers("collection", decay.collection_half_life_days, decay.half_life_days)
+        days[unknown] = by_collection[collections[unknown]]
     rule = decay.reinforcement
     if rule.most <= 1.0 or not view.accesses:
         return days

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from math import fsum
 from typing import Final, NamedTuple
 
 from lamina_engine.index.analysis import Analyzer, fold
@@ -89,7 +90,7 @@ def _window(text: str, matches: list[_Match], weights: Mapping[str, float], widt
         while last + 1 < len(matches) and matches[last + 1].stop - match.start <= width:
             last += 1
         inside = [each.stem for each in matches[first : last + 1]]
-        total = sum(weights[stem] for stem in set(inside)) + _REPEATED * sum(map(weights.__getitem__, inside))
+        total = fsum(weights[stem] for stem in set(inside)) + _REPEATED * fsum(map(weights.__getitem__, inside))
         if total > best:
             best, chosen = total, (match.start, matches[last].stop)
     begin, end = chosen

@@ -11,6 +11,8 @@ from lamina_kernels.graph import beam, chains, hops, injection
 KERNELS: Final[tuple[Kernel[..., object], ...]] = (
     distances.gather_exact_dots,
     distances.row_dots,
+    distances.coarse_rows,
+    distances.bounded_nearest,
     inverted.find_terms,
     inverted.code_lengths,
     inverted.best_postings,

@@ -50,6 +50,8 @@ _LONGEST: Final = 3
 """Words of a name, at most."""
 _LEAST_FORM: Final = 4
 """Letters of a shorter form, or of a name within a longer one; three in capitals."""
+_HEAD: Final = _LEAST_FORM - 1
+"""Letters that a name has in common with each of its forms, at least."""
 _MOST_ADDED: Final = 6
 _DEEPEST: Final = 3
 """Folders within folders that hold nothing else are names too, so deep."""
@@ -72,6 +74,13 @@ class Names(NamedTuple):
     places: Mapping[str, tuple[Place, ...]]
     ordered: Sequence[str]
     """The names, ascending."""
+    heads: frozenset[str]
+    """What the names begin with."""
+
+    @classmethod
+    def of(cls, places: Mapping[str, tuple[Place, ...]]) -> Names:
+        """Return the names of some places."""
+        return cls(places, sorted(places), frozenset(name[:_HEAD] for name in places))
 
 
 class PreferredScope(NamedTuple):
@@ -185,7 +194,7 @@ def _match_names(view: View, text: str) -> list[tuple[str, tuple[Place, ...], fl
 def _place_of_form(names: Names, word: str, form: str) -> tuple[Place, ...]:
     """Return the only place whose name is longer or shorter than a folded word: supervisord."""
     least = _LEAST_FORM - 1 if word.isupper() else _LEAST_FORM
-    if len(form) < least or form in STOP_WORDS or form.isdecimal():
+    if form[:_HEAD] not in names.heads or len(form) < least or form in STOP_WORDS or form.isdecimal():
         return ()
     shorter = (form[:length] for length in range(max(len(form) - _MOST_ADDED, _LEAST_FORM), len(form)))
     found = {names.places[name] for name in shorter if name in names.places}
@@ -253,7 +262,7 @@ def _fold_names(view: View, used: tuple[int, ...], paths: list[Place]) -> Names:
         if same:
             for name in names:
                 found.setdefault(_key(name), set()).update(same)
-    return Names({name: tuple(sorted(places)) for name, places in found.items()}, sorted(found))
+    return Names.of({name: tuple(sorted(places)) for name, places in found.items()})
 
 
 def _key(name: str) -> str:

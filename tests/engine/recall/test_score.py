@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,9 @@ class FakeCategories:
         return np.array(
             [-1 if self.names[field][r] is None else distinct.index(str(self.names[field][r])) for r in rows], np.int32
         )
+
+    def numbers(self, field: str, known: Mapping[str, float], default: float) -> Any:
+        return np.array([*(known.get(value, default) for value in self.values(field)), default])
 
     def values(self, field: str) -> list[str]:
         return sorted({name for name in self.names[field] if name is not None})

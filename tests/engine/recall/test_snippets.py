@@ -70,3 +70,10 @@ def test_ranges_lie_in_the_window_and_do_not_overlap(text: str, width: int) -> N
     stops = [0, *(stop for _, stop in snippet.ranges)]
     for before, (start, stop) in zip(stops, snippet.ranges, strict=False):
         assert before <= start < stop <= len(snippet.text)
+
+
+def test_of_windows_with_equal_words_in_another_order_the_first_is_cut() -> None:
+    weights = {"alpha": 0.1, "beta": 0.2, "gamma": 0.3}  # whose sum depends on the order of the additions
+    filler = "nothing of note " * 20
+    text = f"{filler}gamma beta alpha {filler}alpha beta gamma {filler}beta alpha gamma {filler}"
+    assert cut_snippet(text, weights, ANALYZER, width=60).start < 2 * len(filler)
