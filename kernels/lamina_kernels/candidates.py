@@ -38,12 +38,16 @@ class Joined(NamedTuple):
     before : int64 (n,)
         For a row that a lane found, and for one that follows a question that a lane found, the position in ``rows`` of the
         chunk before it; -1 for none, and for other rows.
+    lexical_score, vector_score : float64 (n,)
+        Scores of both lanes; NaN where none is given.
     """
 
     rows: I64
     lexical_rank: I64
     vector_rank: I64
     before: I64
+    lexical_score: F64
+    vector_score: F64
 
 
 class Parts(NamedTuple):
@@ -55,13 +59,26 @@ class Parts(NamedTuple):
     semantic: F64
 
 
-def join_lanes(lexical: I64, vector: I64, previous: I64, live: U8, roles: I32, question: int) -> Joined:
+def join_lanes(
+    lexical: I64,
+    lexical_scores: F64,
+    vector: I64,
+    vector_scores: F64,
+    beside: F64,
+    previous: I64,
+    live: U8,
+    roles: I32,
+    question: int,
+) -> Joined:
     """Join two lanes; by the kernel where it is compiled.
 
     Parameters
     ----------
     lexical, vector : int64 (l,), int64 (v,)
         Distinct rows, best first.
+    lexical_scores, vector_scores : float64 (l,), float64 (v,)
+    beside : float64 (v,) or (0,)
+        What the first lane would score each row of the second; empty where that is not known.
     previous : int64 (rows,) or (0,)
         Row before each row, -1 for none; empty where nothing is passed on.
     live : uint8 (rows,) or (0,)
@@ -72,14 +89,27 @@ def join_lanes(lexical: I64, vector: I64, previous: I64, live: U8, roles: I32, q
         The role of a question; the row right behind one that a lane found joins where it is the next of its session.
     """
     if not join_lanes_kernel.ready:
-        return join_lanes_numpy(lexical, vector, previous, live, roles, question)
+        return join_lanes_numpy(lexical, lexical_scores, vector, vector_scores, beside, previous, live, roles, question)
     room = 3 * (lexical.size + vector.size)
-    out = np.empty((4, room), np.int64)
-    n = join_lanes_kernel(lexical, vector, previous, live, roles, question, out[0], out[1], out[2], out[3])
-    return Joined(out[0, :n], out[1, :n], out[2, :n], out[3, :n])
+    out, scores = np.empty((4, room), np.int64), np.empty((2, room))
+    n = join_lanes_kernel(
+        lexical, lexical_scores, vector, vector_scores, beside, previous, live, roles, question,
+        out[0], out[1], out[2], out[3], scores[0], scores[1],
+    )  # fmt: skip
+    return Joined(out[0, :n], out[1, :n], out[2, :n], out[3, :n], scores[0, :n], scores[1, :n])
 
 
-def join_lanes_numpy(lexical: I64, vector: I64, previous: I64, live: U8, roles: I32, question: int) -> Joined:
+def join_lanes_numpy(
+    lexical: I64,
+    lexical_scores: F64,
+    vector: I64,
+    vector_scores: F64,
+    beside: F64,
+    previous: I64,
+    live: U8,
+    roles: I32,
+    question: int,
+) -> Joined:
     """Join two lanes; see `join_lanes`."""
     direct = _distinct(np.concatenate([lexical, vector]))
     if previous.size and roles.size:
@@ -91,14 +121,16 @@ def join_lanes_numpy(lexical: I64, vector: I64, previous: I64, live: U8, roles: 
     if live.size:
         has = has[live[found[has]] != 0]
     rows = _distinct(np.concatenate([direct, found[has]]))
-    ranks = []
-    for lane in (lexical, vector):
-        rank = np.zeros(rows.size, np.int64)
-        rank[np.searchsorted(rows, lane)] = np.arange(1, lane.size + 1)
-        ranks.append(rank)
+    ranks, scores = np.zeros((2, rows.size), np.int64), np.full((2, rows.size), np.nan)
+    places = np.searchsorted(rows, lexical), np.searchsorted(rows, vector)
+    if beside.size:
+        scores[0, places[1]] = beside
+    for i, own in enumerate((lexical_scores, vector_scores)):
+        ranks[i, places[i]] = np.arange(1, own.size + 1)
+        scores[i, places[i]] = own
     before = np.full(rows.size, -1, np.int64)
     before[np.searchsorted(rows, direct[has])] = np.searchsorted(rows, found[has])
-    return Joined(rows, ranks[0], ranks[1], before)
+    return Joined(rows, ranks[0], ranks[1], before, scores[0], scores[1])
 
 
 def match_candidates(
@@ -181,9 +213,9 @@ def _distinct(rows: I64) -> I64:
 
 
 def _join_examples() -> tuple[object, ...]:
-    rows = np.zeros(1, np.int64)
-    none = np.zeros(1, np.int32)
-    return rows, rows, np.full(1, -1), np.ones(1, np.uint8), none, 1, *(np.empty(6, np.int64) for _ in range(4))
+    rows, one = np.zeros(1, np.int64), np.ones(1)
+    none, out = np.zeros(1, np.int32), (np.empty(6, np.int64) for _ in range(4))
+    return rows, one, rows, one, one, np.full(1, -1), np.ones(1, np.uint8), none, 1, *out, np.empty(6), np.empty(6)
 
 
 def _score_examples() -> tuple[object, ...]:
@@ -238,7 +270,10 @@ def _place(rows: I64, size: int, row: int) -> int:
 @kernel(examples=[_join_examples])
 def join_lanes_kernel(
     lexical: I64,
+    lexical_scores: F64,
     vector: I64,
+    vector_scores: F64,
+    beside: F64,
     previous: I64,
     live: U8,
     roles: I32,
@@ -247,14 +282,17 @@ def join_lanes_kernel(
     out_lexical: I64,
     out_vector: I64,
     out_before: I64,
+    out_lexical_score: F64,
+    out_vector_score: F64,
 ) -> int:
     """Join two lanes; see `join_lanes`.
 
     Parameters
     ----------
-    lexical, vector, previous, live, roles, question
+    lexical, lexical_scores, vector, vector_scores, beside, previous, live, roles, question
         As for `join_lanes`.
     out_rows, out_lexical, out_vector, out_before : int64 (3 (l + v),)
+    out_lexical_score, out_vector_score : float64 (3 (l + v),)
         Written: the fields of `Joined`.
 
     Returns
@@ -292,10 +330,17 @@ def join_lanes_kernel(
     for i in range(n):
         out_lexical[i] = out_vector[i] = 0
         out_before[i] = -1
-    for rank in range(lexical.size):
-        out_lexical[_place(out_rows, n, lexical[rank])] = rank + 1
+        out_lexical_score[i] = out_vector_score[i] = np.nan
     for rank in range(vector.size):
-        out_vector[_place(out_rows, n, vector[rank])] = rank + 1
+        at = _place(out_rows, n, vector[rank])
+        out_vector[at] = rank + 1
+        out_vector_score[at] = vector_scores[rank]
+        if beside.size:
+            out_lexical_score[at] = beside[rank]
+    for rank in range(lexical.size):
+        at = _place(out_rows, n, lexical[rank])
+        out_lexical[at] = rank + 1
+        out_lexical_score[at] = lexical_scores[rank]
     if previous.size:
         for i in range(found):
             before = previous[direct_room[i]]

@@ -227,8 +227,10 @@ def _best_examples() -> tuple[object, ...]:
         live,
         1,
         0,
+        np.zeros(1, np.int64),
         np.zeros(MOST_ROWS),
         np.zeros(1, np.int64),
+        np.zeros(1),
         np.zeros(1),
     )
 
@@ -399,11 +401,13 @@ def best_postings(
     live: U8,
     stop: int,
     first: int,
+    beside: I64,
     out_sums: F64,
     out_rows: I64,
     out_scores: F64,
+    out_beside: F64,
 ) -> None:
-    """Keep the k best rows of this segment and of those before it.
+    """Keep the k best rows of this segment and of those before it, and score some others.
 
     Parameters
     ----------
@@ -426,11 +430,15 @@ def best_postings(
         Rows from here on are left out, and no span holds one.
     first : int
         Number of the segment's first row. Segments come newest first.
+    beside : int64 (s,)
+        Rows of the segment below the stop, ascending, counted from its first: they are scored, live or not.
     out_sums : float64 (MOST_ROWS,)
         Room for sums; 0 before and after.
     out_rows, out_scores : int64 (k,), float64 (k,)
         Read and written: the best rows so far, as a heap whose worst entry stands first; k > 0. Scores of 0 stand for
         none, and before the first segment all are 0. Equal scores: the higher row is better.
+    out_beside : float64 (s,)
+        Written: the scores of ``beside``.
 
     Notes
     -----
@@ -449,7 +457,7 @@ def best_postings(
             for i in range(lengths):
                 parts[code * lengths + i] = tf * (k1 + 1.0) / (tf + norms[i])
     left = spans[:, 1].copy()
-    low = stop
+    low, unscored = stop, beside.size
     while low > 0:
         high, low = low, max(low - _ROOM, 0)
         for t in range(query_hashes.size):
@@ -469,4 +477,7 @@ def best_postings(
                     part = tf * (k1 + 1.0) / (tf + norms[length]) if tf > 0.0 else 0.0
                 # what is below ``low`` can only stand here where a file is damaged; the room is as large as its numbers
                 out_sums[(row - np.uint64(low)) & _IN_ROOM] += weight * part
+        while unscored > 0 and beside[unscored - 1] >= low:
+            unscored -= 1
+            out_beside[unscored] = out_sums[beside[unscored] - low]
         _collect_best(out_sums[: high - low], live, low, first, out_rows, out_scores)

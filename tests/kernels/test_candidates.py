@@ -17,7 +17,7 @@ from lamina_kernels.candidates import (
     match_candidates_numpy,
     reciprocal_rank_fusion,
 )
-from lamina_kernels.layouts import I32, I64, U8
+from lamina_kernels.layouts import F64, I32, I64, U8
 from tests.oracles import fusion as oracle
 
 ROWS = 12
@@ -30,10 +30,16 @@ def rows(values: list[int]) -> I64:
     return np.array(values, np.int64)
 
 
-def joined_by_kernel(lexical: I64, vector: I64, previous: I64, live: U8, roles: I32, question: int) -> Joined:
+def joined_by_kernel(
+    lexical: I64, scores: F64, vector: I64, others: F64, beside: F64, previous: I64, live: U8, roles: I32, question: int
+) -> Joined:
     out = np.full((4, 3 * (lexical.size + vector.size)), -9, np.int64)
-    n = join_lanes_kernel(lexical, vector, previous, live, roles, question, out[0], out[1], out[2], out[3])
-    return Joined(out[0, :n], out[1, :n], out[2, :n], out[3, :n])
+    score = np.full((2, out.shape[1]), -9.0)
+    n = join_lanes_kernel(
+        lexical, scores, vector, others, beside, previous, live, roles, question,
+        out[0], out[1], out[2], out[3], score[0], score[1],
+    )  # fmt: skip
+    return Joined(out[0, :n], out[1, :n], out[2, :n], out[3, :n], score[0, :n], score[1, :n])
 
 
 @given(
@@ -43,9 +49,16 @@ def joined_by_kernel(lexical: I64, vector: I64, previous: I64, live: U8, roles: 
     st.one_of(st.just([]), st.lists(st.integers(0, 1), min_size=ROWS, max_size=ROWS)),
     st.one_of(st.just([]), st.lists(st.integers(-1, 1), min_size=ROWS, max_size=ROWS)),
     st.booleans(),
+    st.booleans(),
 )
 def test_lanes_are_joined_as_sets_are(
-    lexical: list[int], vector: list[int], previous: list[int], live: list[int], roles: list[int], chained: bool
+    lexical: list[int],
+    vector: list[int],
+    previous: list[int],
+    live: list[int],
+    roles: list[int],
+    chained: bool,
+    told: bool,
 ) -> None:
     previous = list(range(-1, ROWS - 1)) if chained else previous
     direct = set(lexical) | set(vector)
@@ -61,11 +74,18 @@ def test_lanes_are_joined_as_sets_are(
         [vector.index(row) + 1 if row in vector else 0 for row in every],
         [every.index(before[row]) if row in before else -1 for row in every],
     ]
+    by_words = {row: 3.0 + row for row in ({*lexical, *vector} if told else lexical)}
+    scores = [[by_words.get(row) for row in every], [-1.0 - row if row in vector else None for row in every]]
+    own: F64 = rows(lexical) + np.float64(3.0)
+    others: F64 = -rows(vector) - np.float64(1.0)
+    beside = np.array(vector if told else [], float) + 3.0
     given_ = (
-        rows(lexical), rows(vector), rows(previous), np.array(live, np.uint8), np.array(roles, np.int32), QUESTION,
+        rows(lexical), own, rows(vector), others, beside,
+        rows(previous), np.array(live, np.uint8), np.array(roles, np.int32), QUESTION,
     )  # fmt: skip
     for got in (join_lanes_numpy(*given_), joined_by_kernel(*given_), join_lanes(*given_)):
-        assert [column.tolist() for column in got] == ref
+        assert [column.tolist() for column in got[:4]] == ref
+        assert [[None if np.isnan(each) else each for each in column.tolist()] for column in got[4:]] == scores
 
 
 @given(st.integers(0, 9), st.integers(0, 2**32 - 1), st.booleans(), st.sampled_from([0.0, 3.7]), st.booleans())
@@ -121,7 +141,9 @@ def test_a_cold_process_goes_through_numpy(monkeypatch: pytest.MonkeyPatch) -> N
 
     monkeypatch.setattr(candidates, "join_lanes_kernel", Cold())
     monkeypatch.setattr(candidates, "match_candidates_kernel", Cold())
-    assert join_lanes(rows([3]), rows([1]), rows([]), NONE, np.empty(0, np.int32), -1).rows.tolist() == [1, 3]
+    one, roles = np.ones(1), np.empty(0, np.int32)
+    joined = join_lanes(rows([3]), one, rows([1]), one, one[:0], rows([]), NONE, roles, -1)
+    assert joined.rows.tolist() == [1, 3]
     got = match_candidates(np.ones(1), np.ones(1), np.array([-1]), 2.0, 0.5, 0.3, np.empty(0), NONE, 0.3)
     assert got.own.tolist() == [0.75]
 

@@ -47,7 +47,7 @@ def query_of(block: TermRows, *, more: int = 1) -> np.ndarray:
 
 
 def best(blocks: list[TermRows], hashes: np.ndarray, idf: F64, k: int, live: U8, stop: int) -> tuple[I64, F64]:
-    """Return what the kernel keeps of several segments, best first."""
+    """Return what the kernel keeps of several segments, best first; rows beside them have the scores of a scan."""
     rows, scores, sums = np.zeros(k, np.int64), np.zeros(k), np.zeros(MOST_ROWS)
     first = sum(block.lengths.shape[0] for block in blocks)
     for block in reversed(blocks):
@@ -66,9 +66,11 @@ def best(blocks: list[TermRows], hashes: np.ndarray, idf: F64, k: int, live: U8,
         part = live[first : first + below] if live.size else live
         best_postings(
             inverted, block, codes, values[:count], K1, B, AVERAGE, spans, hashes, idf, WEIGHTS, part, below, first,
-            sums, rows, scores,
+            beside := np.arange(0, below, 2), sums, rows, scores, others := np.full(len(beside), -9.0),
         )  # fmt: skip
         assert not sums.any()
+        every = scan_bm25_numpy(block, np.ones(n, np.uint8), hashes, idf, WEIGHTS, K1, B, AVERAGE)
+        assert others.tobytes() == every[beside].tobytes()
     found = np.flatnonzero(scores > 0.0)
     order = found[np.lexsort((-rows[found], -scores[found]))]
     return rows[order], scores[order]
@@ -201,6 +203,6 @@ def test_postings_of_rows_that_do_not_exist_stay_inside() -> None:
     rows, scores = np.zeros(5, np.int64), np.zeros(5)
     best_postings(
         flipped, block, codes, values[:count], K1, B, AVERAGE, spans, flipped.terms, np.ones(3), WEIGHTS,
-        np.empty(0, np.uint8), 20, 0, np.zeros(MOST_ROWS), rows, scores,
+        np.empty(0, np.uint8), 20, 0, np.empty(0, np.int64), np.zeros(MOST_ROWS), rows, scores, np.empty(0),
     )  # fmt: skip
     assert not scores.any()

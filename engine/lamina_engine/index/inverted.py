@@ -36,6 +36,7 @@ from lamina_kernels.layouts import F64, I64, U8, U16, U32, TermRows
 LEAST_ROWS = 4_096
 """Segments with fewer rows have no file of lists: they are scanned, a tenth of a millisecond a thousand rows."""
 _NO_MASK = np.empty(0, np.uint8)
+_NO_ROWS: Final = np.empty(0, np.int64)
 _ZONES = 3
 _SEAL: Final = Seal(b"LAMLISTS", 1, "24sQQQ", what="file of inverted lists", damaged=TermsDamaged)
 """Fields: analysis, rows, terms, postings. Payload: the arrays of `Inverted`, each starting at a multiple of 64."""
@@ -208,9 +209,12 @@ class TermPostings:
             rows.append(common[common < below].astype(np.int64) + segment.start)
         return np.concatenate(rows)
 
+    scores_others = True
+    """True where `best` scores other rows beside."""
+
     def best(
-        self, idf: F64, bm25: Bm25, average_length: float, depth: int, *, live: U8 | None = None
-    ) -> tuple[I64, F64]:
+        self, idf: F64, bm25: Bm25, average_length: float, depth: int, *, live: U8 | None = None, beside: I64 = _NO_ROWS
+    ) -> tuple[I64, F64, F64]:
         """Return the rows with the highest scores.
 
         Parameters
@@ -224,6 +228,8 @@ class TermPostings:
             How many rows; of equal ones the newer; > 0.
         live : uint8 (n,), optional
             For every row below the stop, 0 where it is left out.
+        beside : int64 (s,)
+            Rows below the stop, ascending, that are scored, too: cheaply, as every posting is read anyway.
 
         Returns
         -------
@@ -231,30 +237,40 @@ class TermPostings:
             In no order; every one holds one of the terms.
         scores : float64 (m,)
             Bit-equal to `ForwardLists.score`.
+        others : float64 (s,)
+            Scores of ``beside``.
         """
         best = self._best if best_postings.ready and code_lengths.ready else self._best_numpy
-        rows, scores = best(idf, bm25, average_length, depth, live)
+        others = np.zeros(beside.size)
+        rows, scores = best(idf, bm25, average_length, depth, live, beside, others)
         found = scores > 0.0
-        return rows[found], scores[found]
+        return rows[found], scores[found], others
 
-    def _best(self, idf: F64, bm25: Bm25, average_length: float, depth: int, live: U8 | None) -> tuple[I64, F64]:
+    def _best(
+        self, idf: F64, bm25: Bm25, average_length: float, depth: int, live: U8 | None, beside: I64, others: F64
+    ) -> tuple[I64, F64]:
         rows, scores, sums = np.zeros(depth, np.int64), np.zeros(depth), _room.sums
         weights = bm25.weights
         for segment, stop, spans in reversed(self._parts):
             first = segment.start
+            here = _between(beside, first, first + stop)
             best_postings(
                 segment.inverted, segment.block, *segment.lengths(weights), bm25.k1, bm25.b, average_length, spans,
                 self.hashes, idf, weights, _NO_MASK if live is None else live[first : first + stop], stop, first,
-                sums, rows, scores,
+                beside[here] - first, sums, rows, scores, others[here],
             )  # fmt: skip
         return rows, scores
 
-    def _best_numpy(self, idf: F64, bm25: Bm25, average_length: float, depth: int, live: U8 | None) -> tuple[I64, F64]:
+    def _best_numpy(
+        self, idf: F64, bm25: Bm25, average_length: float, depth: int, live: U8 | None, beside: I64, others: F64
+    ) -> tuple[I64, F64]:
         rows, scores, least = np.empty(0, np.int64), np.empty(0), 0.0
         for segment, stop, spans in reversed(self._parts):
             norms = length_norms(segment.block.lengths[:stop], bm25.weights, bm25.k1, bm25.b, average_length)
             fixed = (self.hashes, idf, bm25.weights, bm25.k1)
             sums = sum_postings_numpy(segment.inverted, segment.block, norms, spans, *fixed)
+            here = _between(beside, segment.start, segment.start + stop)
+            others[here] = sums[beside[here] - segment.start]
             if live is not None:
                 sums *= live[segment.start : segment.start + stop]
             found = np.flatnonzero(sums > least)
@@ -263,6 +279,12 @@ class TermPostings:
                 kept = np.lexsort((-rows, -scores))[:depth]
                 rows, scores, least = rows[kept], scores[kept], float(scores[kept[-1]])
         return rows, scores
+
+
+def _between(rows: I64, start: int, stop: int) -> slice:
+    """Return where ascending rows lie between two."""
+    begin, end = rows.searchsorted((start, stop)).tolist()
+    return slice(begin, end)
 
 
 def _frozen(arrays: Iterable[NDArray[Any]]) -> list[NDArray[Any]]:

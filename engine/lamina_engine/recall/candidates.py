@@ -10,7 +10,7 @@ import numpy as np
 from msgspec import Struct
 
 from lamina_engine.chunks.turns import QUESTION
-from lamina_engine.recall.lanes import Words, complete_scores, cosines
+from lamina_engine.recall.lanes import Words, cosines
 from lamina_engine.recall.score import AgeScale, age_scale, row_factors, score_rows
 from lamina_kernels.candidates import join_lanes, match_candidates, reciprocal_rank_fusion
 from lamina_kernels.layouts import F32, F64, I64
@@ -81,10 +81,23 @@ def score_candidates(
     question = view.categories.code("role", QUESTION)  # after the column: it reads the names
     roles = roles if question >= 0 else _NO_ROLES
     previous = view.previous if profile.spread or roles.size else _NO_ROWS
-    joined = join_lanes(lexical.rows, vector.rows, previous, live, roles, question)
-    rows = joined.rows
-    bm25 = complete_scores(joined.lexical_rank, lexical, lambda rest: words.score(rows[rest]))
-    cosine = complete_scores(joined.vector_rank, vector, lambda rest: cosines(view, query, rows[rest]))
+    joined = join_lanes(
+        lexical.rows,
+        lexical.scores,
+        vector.rows,
+        vector.scores,
+        words.scores_of(vector),
+        previous,
+        live,
+        roles,
+        question,
+    )
+    rows, bm25, cosine = joined.rows, joined.lexical_score, joined.vector_score
+    # a row's score does not depend on the batch: those of the lanes are what these calls would give
+    if len(rest := np.flatnonzero(np.isnan(bm25))):
+        bm25[rest] = words.score(rows[rest])
+    if len(rest := np.flatnonzero(np.isnan(cosine))):
+        cosine[rest] = cosines(view, query, rows[rest])
     ranks = (
         _rank_scores(rows, lexical, vector, share, profile.rank_constant) if profile.fusion == "ranks" else _NO_SCORES
     )

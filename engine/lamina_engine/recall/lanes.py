@@ -26,6 +26,7 @@ from lamina_kernels.layouts import F32, F64, I64, U32
 
 Mask = NDArray[np.bool_]
 _NO_ROWS: Final[I64] = np.empty(0, np.int64)
+_NO_SCORES: Final[F64] = np.empty(0)
 _ROUNDING: Final = 1e-9
 """Relative; more than the rounding of a sum of many parts in any order."""
 _AS_IN_VAULT: Final = 50.0
@@ -132,6 +133,8 @@ class Words:
         lists = view.tables.inverted(view.snapshot)
         self.indexed = min(lists.rows, view.rows)
         """Rows below this are in inverted lists; the rest, the tail, are scanned."""
+        self._beside: Lane | None = None
+        """Rows of another lane that `lane` has scored, and their scores."""
         self._tail: Matches | None = None
         """Postings of the terms in the tail."""
         if self.indexed < view.rows and len(self._keys):
@@ -210,11 +213,11 @@ class Words:
             for form in term.surfaces
         }
 
-    def lane(self, selection: Selection, depth: int) -> Lane:
-        """Return at most ``depth`` rows by BM25."""
+    def lane(self, selection: Selection, depth: int, beside: I64 = _NO_ROWS) -> Lane:
+        """Return at most ``depth`` rows by BM25; rows ``beside`` them are scored for `scores_of`."""
         if not self.names or not selection.count:
             return EMPTY
-        found = self._best_by_words(selection, depth) if len(self.query.idf) else EMPTY
+        found = self._best_by_words(selection, depth, beside) if len(self.query.idf) else EMPTY
         if self._bonuses:
             found = self._with_bonuses(found, selection)
         return rank_rows(found.rows, found.scores, depth)
@@ -229,10 +232,26 @@ class Words:
         scores = self._add_bonuses(found.rows, found.scores)
         return Lane(np.concatenate([found.rows, new]), np.concatenate([scores, self.score(new)]))
 
-    def _best_by_words(self, selection: Selection, depth: int) -> Lane:
+    def scores_of(self, lane: Lane) -> F64:
+        """Return the score of each row of another lane, or none where they are to be computed."""
+        return self._beside.scores if self._beside is not None and self._beside.rows is lane.rows else _NO_SCORES
+
+    def _best_by_words(self, selection: Selection, depth: int, beside: I64) -> Lane:
         """Return rows with their scores by words that include the ``depth`` best."""
         live = None if selection.live is None else selection.live.view(np.uint8)
-        rows, scores = self._postings.best(self.query.idf, self.bm25, self._average, depth, live=live)
+        others = _NO_ROWS
+        # with a tail or bonuses there is more to a score than lists hold
+        scores_others = self._postings.scores_others and self._tail is None and not self._bonuses
+        if scores_others and len(beside):
+            order = beside.argsort()
+            others = beside[order]
+        rows, scores, found = self._postings.best(
+            self.query.idf, self.bm25, self._average, depth, live=live, beside=others
+        )
+        if len(others):
+            in_order = np.empty(len(found))
+            in_order[order] = found
+            self._beside = Lane(beside, in_order)
         if self._tail is None:
             return Lane(rows, scores)
         tail = self._best_of_tail(self._tail, selection.live, depth, _kth(scores, depth))
@@ -291,18 +310,6 @@ def vector_lane(view: View, query: F32, selection: Selection, depth: int) -> Lan
     scores = found.scores.astype(np.float64)
     positive = int(np.count_nonzero(scores > 0.0))  # they descend, equal ones by higher row, as in every lane
     return Lane(found.rows[:positive], scores[:positive])
-
-
-def complete_scores(rank: I64, lane: Lane, score: Callable[[I64], F64]) -> F64:
-    """Return the lane's scores by rank (from 1; 0 for absent rows), computing those it lacks."""
-    # a row's score does not depend on the batch, so both ways give the same number
-    out = np.empty(len(rank))
-    has = np.flatnonzero(rank)
-    out[has] = lane.scores[rank[has] - 1]
-    rest = np.flatnonzero(rank == 0)
-    if len(rest):
-        out[rest] = score(rest)
-    return out
 
 
 def cosines(view: View, query: F32 | None, rows: I64) -> F64:

@@ -6,7 +6,7 @@ import functools
 import threading
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -568,14 +568,12 @@ def _ask_lanes(
 
         words = _weigh(view, request, corrected_terms(terms, corrections, _analyzer(), view.languages), bonuses)
     query = _query_vector(memory, view, request, words, terms, corrections) if vector else None
-    later: Future[Lane] | None = None
     if query is not None and asked and view.rows >= _PARALLEL_ROWS:
         later = _pool().submit(vector_lane, view, query, selection, depth)
-    lexical = words.lane(selection, depth)
-    if later is not None:
-        nearest = later.result()
+        lexical, nearest = words.lane(selection, depth), later.result()
     else:
         nearest = vector_lane(view, query, selection, depth) if query is not None else EMPTY
+        lexical = words.lane(selection, depth, nearest.rows)
     preferred: list[PreferredRows] = []
     if request.window is not None:
         preferred.append(WindowCandidates(view, selection, request.window, enough=depth // 5))

@@ -108,7 +108,7 @@ class Shard:
     ) -> tuple[I64, F64]:
         """Return at most ``depth`` rows with the highest scores by words, and the scores."""
         lists = self._view.tables.inverted(self.snapshot)
-        rows, scores = lists.seek(keys, stop=stop).best(idf, bm25, average_length, depth, live=live)
+        rows, scores, _ = lists.seek(keys, stop=stop).best(idf, bm25, average_length, depth, live=live)
         tail = self._tail(keys, stop)
         if tail is None:
             return rows, scores

@@ -126,10 +126,12 @@ class MergedPostings(TermPostings):
         found = ask_each(list(self._each()), lambda shard, stop: shard.rows[shard.rows_of_all(self.hashes, stop)])
         return np.sort(np.concatenate([_NO_ROWS, *found]))
 
+    scores_others = False
+
     def best(
-        self, idf: F64, bm25: Bm25, average_length: float, depth: int, *, live: U8 | None = None
-    ) -> tuple[I64, F64]:
-        """Return the rows with the highest scores, and the scores."""
+        self, idf: F64, bm25: Bm25, average_length: float, depth: int, *, live: U8 | None = None, beside: I64 = _NO_ROWS
+    ) -> tuple[I64, F64, F64]:
+        """Return the rows with the highest scores, and the scores; no others are asked for."""
         rows, scores = [_NO_ROWS], [np.empty(0)]
 
         def ask(shard: Shard, stop: int) -> tuple[I64, F64]:
@@ -143,7 +145,7 @@ class MergedPostings(TermPostings):
         every, all_scores = np.concatenate(rows), np.concatenate(scores)
         order = np.lexsort((-every, -all_scores))[:depth]
         order = order[all_scores[order] > 0.0]
-        return every[order], all_scores[order]
+        return every[order], all_scores[order], np.empty(0)
 
 
 class MergedVectors(VectorBlocks):

@@ -16,9 +16,9 @@ from typing import Any, Final
 import msgspec
 
 from lamina_engine.errors import VaultCorrupt, VaultNotFound, VaultTooNew, VaultTooOld
-from lamina_engine.real_files import NO_FOLLOW, read_file
+from lamina_engine.real_files import read_file
 from lamina_engine.schema import FORMAT_VERSION
-from lamina_engine.store.files import Files, PendingFile
+from lamina_engine.store.files import Files, PendingFile, read_small
 
 CURRENT = "CURRENT"
 MANIFESTS = "manifests"
@@ -190,15 +190,6 @@ def read_current(root: Path) -> str:
 def current_content(name: str) -> bytes:
     """Return the content of CURRENT for a manifest's name."""
     return name.encode() + b"\n"
-
-
-def read_small(path: str) -> bytes:
-    """Return the first 4096 bytes of a file, in the fewest system calls."""
-    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0) | NO_FOLLOW)
-    try:
-        return os.read(descriptor, 4096)
-    finally:
-        os.close(descriptor)
 
 
 def is_manifest_name(name: str) -> bool:

@@ -15,7 +15,7 @@ from lamina_engine.errors import VaultCorrupt, VaultExists, VaultLocked, VaultNo
 from lamina_engine.schema import FORMAT_VERSION
 from lamina_engine.store import manifest as manifests
 from lamina_engine.store import segments
-from lamina_engine.store.files import IGNORE, TEMPORARY_SUFFIX, Files
+from lamina_engine.store.files import IGNORE, TEMPORARY_SUFFIX, Files, read_small
 from lamina_engine.store.lock import LOCK, LOCK_TIMEOUT_S, write_lock
 from lamina_engine.store.manifest import Manifest, SegmentRef
 from lamina_engine.store.segments import Segment
@@ -236,7 +236,7 @@ class Store:
     def _look(self) -> bytes | None:
         # its content, not its stat: two commits within one tick of the file system's clock can leave equal stats
         try:
-            return manifests.read_small(self._current)
+            return read_small(self._current)
         except OSError:
             return None
 

@@ -83,7 +83,11 @@ def test_the_best_rows_are_those_of_a_scan(text: str, stop: int, depth: int) -> 
         ref = rank_rows(rows, scanned[rows], depth)
         postings = lists.seek(query.hashes, stop=stop)
         assert postings.frequencies().tolist() == frequencies(forward, query.hashes, stop)
-        got = rank_rows(*postings.best(query.idf, BM25, average, depth, live=live), depth)
+        beside = np.arange(0, stop, 5)
+        found, scores, others = postings.best(query.idf, BM25, average, depth, live=live, beside=beside)
+        every = forward.scan(np.ones(stop, np.uint8), query, BM25, average)
+        assert others.tobytes() == every[beside].tobytes()
+        got = rank_rows(found, scores, depth)
         assert got.rows.tolist() == ref.rows.tolist()
         assert got.scores.tobytes() == ref.scores.tobytes()
 

@@ -13,7 +13,7 @@ from lamina import FixedClock
 from tests.conftest import NOW
 
 ROOT = Path(lamina.__file__).parents[2]
-MOST = 44
+MOST = 42
 
 
 def files_of(work: Any) -> set[str]:
