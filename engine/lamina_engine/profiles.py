@@ -471,9 +471,12 @@ class Profiles:
             raise InvalidConfig(f"[profiles.{name}] sets id; the id is made from the name: {name}@1")
         merged = _merge(msgspec.to_builtins(base), given) | {"id": f"{name}@1"}
         try:
-            self._known[f"{name}@1"] = self._newest[name] = msgspec.convert(merged, Profile)
+            self._keep(msgspec.convert(merged, Profile))
         except msgspec.ValidationError as error:
             raise InvalidConfig(f"[profiles.{name}]: {error}; see the parameters of base {base.id!r}") from error
+
+    def _keep(self, profile: Profile) -> None:
+        self._known[profile.id] = self._newest[profile.name] = profile
 
     def get(self, name: str) -> Profile:
         """Return a profile by id (``temporal@1``) or by name (its newest version)."""

@@ -56,7 +56,8 @@ class CoarseVectors:
     ) -> Nearest | None:
         """Return what `lamina_engine.index.vectors.search` does; None where that is better."""
         ready = bounded_nearest.ready and coarse_rows.ready and gather_exact_dots.ready
-        if not ready or not n_rows <= blocks.rows <= MOST_ROWS or k >= n_rows:
+        # without arrays of their own, rows lie in shards, which scan them where they are
+        if not ready or not blocks.arrays or not n_rows <= blocks.rows <= MOST_ROWS or k >= n_rows:
             return None
         if live is not None and 2 * np.count_nonzero(live[:n_rows]) < n_rows:
             return None

@@ -235,12 +235,12 @@ class ElsewhereVectors(VectorBlocks):
         found: F32 = self._ask("gather", rows)
         return found
 
-    def dots(self, rows: I64, query: F32) -> F32:
-        """Return float32 (m,): the exact products of some rows with a query."""
+    def dots_of(self, rows: I64, vector: F32) -> F32:
+        """Return `dots` with a query that `as_query` has given."""
         if len(rows) > _MOST_ROWS:
-            found: F32 = self._ask("dots", rows, query)
+            found: F32 = self._ask("dots", rows, vector)
         else:
-            found = self._known.get(b"dots" + query.tobytes(), rows, lambda new: self._ask("dots", new, query))
+            found = self._known.get(b"dots" + vector.tobytes(), rows, lambda new: self._ask("dots", new, vector))
         return found
 
     def present(self, rows: I64) -> BOOL:

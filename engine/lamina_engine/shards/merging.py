@@ -168,9 +168,9 @@ class MergedVectors(VectorBlocks):
             rows, (len(rows), self.dim), np.float32, lambda shard, own: shard.vectors.gather(own)
         )
 
-    def dots(self, rows: I64, query: F32) -> F32:
-        """Return float32 (m,): the exact products of some rows with a query, in their order."""
-        return self._homes_of.gather(rows, (len(rows),), np.float32, lambda shard, own: shard.vectors.dots(own, query))
+    def dots_of(self, rows: I64, vector: F32) -> F32:
+        """Return `dots` with a query that `as_query` has given."""
+        return self._homes_of.gather(rows, (len(rows),), np.float32, lambda shard, own: shard.vectors.dots_of(own, vector))
 
     def present(self, rows: I64) -> BOOL:
         """Return bool (m,): False where a row has no vector."""

@@ -102,7 +102,7 @@ def test_only_strong_hits_begin_a_chain(axes: Vault) -> None:
     profiles = axes._memory.profiles
     loose = profiles.get("episodic")
     chains = msgspec.structs.replace(loose.chains, strong=0.0)
-    profiles._known["loose@1"] = msgspec.structs.replace(loose, id="loose@1", chains=chains)
+    profiles._keep(msgspec.structs.replace(loose, id="loose@1", chains=chains))
     assert ids(ask(axes, profile="loose")) == ["b0", "b1"]
 
 
@@ -255,7 +255,7 @@ def test_a_profile_with_hop_decay_weighs_what_is_far(tmp_path: Path, axes: Vault
     profiles = axes._memory.profiles
     base = profiles.get("episodic")
     chains = msgspec.structs.replace(base.chains, hop_decay="linear")
-    profiles._known["fading@1"] = msgspec.structs.replace(base, id="fading@1", chains=chains)
+    profiles._keep(msgspec.structs.replace(base, id="fading@1", chains=chains))
     plain, fading = ask(axes), ask(axes, profile="fading")
     for one, other in zip(plain.chunks, fading.chunks, strict=True):
         assert other.score == pytest.approx((one.score or 0.0) * (1.0 - (one.hops or 0) / 10.0))
@@ -357,7 +357,7 @@ def test_a_chain_ends_where_its_decay_has_died(axes: Vault, curve: Any, directio
     profiles = axes._memory.profiles
     base = profiles.get("episodic")
     chains = msgspec.structs.replace(base.chains, hop_decay=curve)
-    profiles._known["dying@1"] = msgspec.structs.replace(base, id="dying@1", chains=chains)
+    profiles._keep(msgspec.structs.replace(base, id="dying@1", chains=chains))
     story = ask(axes, direction, seeds=[names[-1 if direction == "backward" else 0]], profile="dying")
     assert len(story.chunks) == most
     assert all(chunk.score for chunk in story.chunks)
