@@ -102,12 +102,7 @@ def _inject(
     found = _results(memory, evidence, settings, now_us)
     best = max(found, key=lambda result: result.confidence, default=None)
     confidence = best.confidence if best is not None else 0.0
-    results = [
-        each
-        for each in found
-        if each.confidence >= settings.hard_floor
-        or (best is not None and each.score > best.score)  # it ranks before what is told
-    ]
+    results = [each for each in found if each.confidence >= settings.hard_floor]
     sentences = split_sentences(prompt)[:_SENTENCES]
     facts = [fact for text in sentences if has_content(text) for fact in fact_items(memory, text, now_us)]
     mode = gates.gate(confidence, best.item.collection if best is not None else "", settings)

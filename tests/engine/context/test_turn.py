@@ -262,7 +262,10 @@ def test_one_word_of_a_subject_of_three_is_no_subject_of_the_vault(vault: Vault)
     ]
 
 
-def test_what_ranks_before_a_result_that_is_told_is_told_too(known: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_ranks_before_a_result_that_is_told_passes_the_floor_by_itself(
+    known: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of 26 such memories, told over fresh notes for their rank alone, 3 were about the prompt."""
     rows = {chunk.id: chunk.row for chunk in known.list(limit=None)}
 
     def gather(*_: object) -> Evidence:
@@ -270,7 +273,7 @@ def test_what_ranks_before_a_result_that_is_told_is_told_too(known: Vault, monke
         return Evidence(order, np.array([0.3, 0.9, 0.3]), np.array([0.5, 0.48, 0.47]), None, {})
 
     monkeypatch.setattr(turn, "_gather", gather)
-    assert [item.id for item in known.inject(WHY, "s").items if item.part == "search"] == ["far", "why"]
+    assert [item.id for item in known.inject(WHY, "s").items if item.part == "search"] == ["why"]
 
 
 def test_a_plain_question_in_the_vaults_own_words_is_answered(tmp_path: Path) -> None:
