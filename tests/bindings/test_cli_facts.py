@@ -131,7 +131,10 @@ def test_lists_and_the_registry(folder: Path) -> None:
     assert run(folder, "list", "--category", "nothing").stdout.startswith("no facts: `lamina facts add`")
 
 
-_LONG = "The barrels of the north cellar are turned by hand every Friday, and the last of them is marked with a chalk cross by " * 2
+_LONG = (
+    "The barrels of the north cellar are turned by hand every Friday, and the last of them is marked with a chalk cross by "
+    * 2
+)
 
 
 def test_a_long_answer_is_read_whole(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
