@@ -304,7 +304,7 @@ def _unquote(value: str) -> str:
 
 
 def called(title: str) -> str | None:
-    """Return the name in a title that says what its subject is called, and what it is; None in others."""
+    """Return the name in a title of the form "Name, what it is"; None in others."""
     found = _CALLED.fullmatch(title.strip())
     name = found["name"].strip() if found else ""
     words = name.split()
@@ -314,7 +314,7 @@ def called(title: str) -> str | None:
 
 
 def _name_subjects(memory: Memory, view: View, subjects: Set[str], report: ExtractReport) -> None:
-    """Give the subjects of notes the names that their titles call them by, before facts name them so."""
+    """Give subjects of notes the names in their titles, before facts name them so."""
     from lamina_engine.facts.entities import EntityDraft, ensure_entities
 
     kg = fact_view(view)

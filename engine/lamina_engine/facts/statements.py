@@ -455,7 +455,10 @@ def _links_name(sentence: Sentence, hits: dict[int, int]) -> bool:
 def sentences_of(
     asking: Asking, text: str, year: str = "", title: str = "", source: str | None = None, tags: Sequence[str] = ()
 ) -> Iterator[tuple[float, str]]:
-    """Yield the sentences of a text that answer a question, with how well they do; title, file and tags say what it is about."""
+    """Yield the sentences of a text that answer a question, with how well they do.
+
+    Title, file and tags say what the text is about.
+    """
     read = _reading(asking, text)
     said = split_text(text, read)
     about = (*title_words(title, source, read), *read_words(" ".join(tags), read), *opening(said))

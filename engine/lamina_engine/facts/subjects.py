@@ -40,7 +40,7 @@ _DATING: Final = _words("on in of at from")
 
 
 def is_own(words: Sequence[str], k: int) -> bool:
-    """Return whether a word is the "own" of "its own", which says of nobody that they own something."""
+    """Return whether a word is the "own" of "its own", which says no owner."""
     return words[k] == "own" and k > 0 and words[k - 1] in _POSSESSIVES
 
 
@@ -72,7 +72,7 @@ def _free_names(sentence: Sentence, taken: Iterable[int]) -> list[int]:
 
 
 def _is_of_another_thing(sentence: Sentence, k: int, taken: Iterable[int]) -> bool:
-    """Return whether what somebody is goes on with another thing: "owner of the action"."""
+    """Return whether it goes on with another thing: "owner of the action"."""
     words, i = sentence.lower, k + 1
     if words[i : i + 1] not in (("of",), ("for",)):
         return False
@@ -90,7 +90,7 @@ def _has_actor(sentence: Sentence, k: int) -> bool:
 
 
 def _is_linked(sentence: Sentence, i: int, k: int, taken: Iterable[int]) -> bool:
-    """Return whether a sentence says of a name at one place that it is what stands at another."""
+    """Return whether a sentence says that a name is what stands at another place."""
     between = range(min(i, k) + 1, max(i, k))
     plain = set(taken) | {j for j in between if is_name(sentence.words, j) or sentence.lower[j] in _LINKS}
     others = [j for j in between if j not in plain and not vocabulary.is_grammar(sentence.lower[j])]
@@ -116,7 +116,7 @@ def _text_between(sentence: Sentence, first: int, last: int) -> str:
 
 
 def asks_length(asking: Asking) -> bool:
-    """Return whether "how long" asks for what a thing is, not for how long something is done to it."""
+    """Return whether "how long" asks for the length of a thing, or how long it is."""
     return (
         asking.kind == "duration"
         and asking.words[2:3] in {("is",), ("are",), ("was",), ("were",)}
@@ -125,7 +125,7 @@ def asks_length(asking: Asking) -> bool:
 
 
 def is_length(sentence: Sentence, hits: Mapping[int, int]) -> bool:
-    """Return whether a sentence says how long a thing is: "40 metres long", "a pole of 4 metres"."""
+    """Return whether a sentence says a length: "40 metres long", "a pole of 4 metres"."""
     if _LENGTH.search(sentence.text):
         return True
     return any(
@@ -137,7 +137,7 @@ def is_length(sentence: Sentence, hits: Mapping[int, int]) -> bool:
 
 
 def dates_event(asking: Asking, sentence: Sentence, hits: Mapping[int, int]) -> bool:
-    """Return whether a date stands right behind an event that is asked for: "during the flood on 3 May"."""
+    """Return whether a date stands right behind an event: "during the flood on 3 May"."""
     places = sorted(hits.values())
     if asking.kind != "when" or not places or len(hits) < len(asking.names) + len(asking.content):
         return False
