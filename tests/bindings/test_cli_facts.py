@@ -8,7 +8,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 import lamina
+from lamina.cli import facts as cli_facts
 from lamina.cli.app import program
+from lamina.cli.terminal import plain, width
 
 
 @pytest.fixture
@@ -127,3 +129,34 @@ def test_lists_and_the_registry(folder: Path) -> None:
     assert found.stdout.startswith("Billing Service on_call Bob")
     assert found.stderr == "lamina: 'billing' is read as 'Billing Service' (vault:service:billing_service)\n"
     assert run(folder, "list", "--category", "nothing").stdout.startswith("no facts: `lamina facts add`")
+
+
+_LONG = (
+    "The barrels of the north cellar are turned by hand every Friday, and the last of them is marked with a chalk cross by "
+    * 2
+)
+
+
+def test_a_long_answer_is_read_whole(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    run(folder, "add", "Cellar", "procedure", _LONG.strip(), "--source", "cellar.md")
+    asked = run(folder, "ask", "what is the procedure of Cellar?").stdout
+    assert f"Cellar procedure {_LONG.strip()}" in asked.splitlines()[0]
+
+
+def test_on_a_terminal_a_long_answer_is_wrapped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cli_facts, "columns", lambda: 60)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    lines = list(cli_facts._full_lines(_LONG.strip(), "50  sentence  cellar.md"))
+    shown = [plain(line) for line in lines]
+    assert " ".join(shown[:-1]) == _LONG.strip()
+    assert all(width(line) <= 60 for line in shown)
+
+
+def test_a_word_of_the_notes_is_not_said_to_be_absent(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "press.md").write_text("# Press\n\nThe Zambelli stands in the barn.\n", encoding="utf-8")
+    with lamina.open(folder) as vault:
+        vault.ingest(tmp_path / "press.md")
+    lines = run(folder, "ask", "what is the budget of the Zambelli?").stdout.splitlines()
+    assert lines[1] == "no entity or fact has the name 'Zambelli'"
+    assert "`lamina recall` searches the notes" in lines[2]

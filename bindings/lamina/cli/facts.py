@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from lamina.cli.command import SETTINGS, Call, call_options, command, limit_option
-from lamina.cli.terminal import bold, clip, columns, count_of, dim, headline, printable, short_date, table, width
+from lamina.cli.terminal import bold, clip, columns, count_of, dim, headline, printable, short_date, table, width, wrap
 from lamina_engine.clock import format_instant
 
 if TYPE_CHECKING:
@@ -354,7 +354,7 @@ def _answer_lines(found: Answers, *, related: bool) -> Iterator[str]:
     if not found.answered:
         yield "no fact answers this"
         strange = ", ".join(map(repr, found.unknown))
-        yield from [dim(f"nothing here is called {printable(strange)}")] if strange else []
+        yield from [dim(f"no entity or fact has the name {printable(strange)}")] if strange else []
     shown = found if related or (found.answered and not asked) else asked
     for answer in shown:
         mark = "ambiguous" if answer.ambiguous else None
@@ -362,7 +362,7 @@ def _answer_lines(found: Answers, *, related: bool) -> Iterator[str]:
         wrong = None if answer.status == "active" else headline(answer.status, answer.reason)
         details = headline(f"{answer.score:g}", answer.method, printable(answer.source), mark, disputed, wrong)
         hops = [*answer.path, (answer.subject, answer.predicate, answer.object)]
-        yield _line(", ".join(map(" ".join, hops)), details)
+        yield from _full_lines(", ".join(map(" ".join, hops)), details)
     others = len(found) - len(shown)
     if others and not found.answered:
         yield dim(f"{count_of(others, 'related fact')}: --related shows them; `lamina recall` searches the notes")
@@ -381,6 +381,17 @@ def _dispute_lines(found: Sequence[Contradiction]) -> Iterator[str]:
 def _line(text: str, details: str) -> str:
     text = clip(printable(text), max(20, columns() - 24))
     return f"{bold(text)}  {dim(clip(details, max(20, columns() - width(text) - 2)))}"
+
+
+def _full_lines(text: str, details: str) -> Iterator[str]:
+    """Yield a whole text with its details: wrapped on a terminal, in one line for a pipe."""
+    text = printable(text)
+    room = columns()
+    if width(text) + width(details) + 2 <= room or not sys.stdout.isatty():
+        yield f"{bold(text)}  {dim(details)}"
+        return
+    yield from map(bold, wrap(text, room))
+    yield from (dim(f"  {line}") for line in wrap(details, room - 2))
 
 
 def _entity_line(entity: Entity) -> str:

@@ -7,8 +7,8 @@ line ``about:: Name`` sets it up to the next heading.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -84,6 +84,20 @@ _PLACEHOLDER: Final = re.compile(r"\$[A-Z]\w*:?\$|\$\{[^}]*\}|\|[^|\s][^|]*\||\{
 """Values that a program was to put something in place of: ``$Date$``, ``|version|``, ``{{ owner }}``."""
 _STATES: Final = frozenset({"status", "state", "stage", "phase", "progress"})
 """Fields of which these are values: a status may be "not started"."""
+_CALLED: Final = re.compile(r"(?P<name>[^,:]{1,40}?)(?:[,:]| [–—-])[ \t]+(?P<what>[^\W\d_].*)", re.DOTALL)
+"""Title of a note that says what its subject is called, and what it is: "Heron, the gate"."""
+_MOST_NAME_WORDS: Final = 3
+_NAME_WORD: Final = re.compile(r"[^\W\d_a-z][\w'’.&+#/-]*|[\w.]+[_./+#-][\w./+#-]*\w|[a-z]+\d\w*|[a-z]+[A-Z]\w*")
+"""Word of a name: capitalised, or an identifier."""
+_GENRES: Final = _PLAIN_TYPES | frozenset(
+    re.findall(
+        r"\S+",
+        "meeting minutes runbook postmortem howto how-to guide tutorial adr rfc draft incident report review retro summary faq",
+    )
+)
+"""Labels of titles that say what sort of note it is: "Runbook: the gate"."""
+_MOST_CALLED: Final = 2
+"""Titles that a name may begin; more make it a label."""
 _FETCHED: Final = 4_096
 
 
@@ -112,10 +126,12 @@ def extract_notes(memory: Memory, *, redo: bool = True) -> ExtractReport:
         files |= dict.fromkeys([draft.source for draft in fields], note.source)
         report.observations += bool(fields)
     if drafts:
+        _name_subjects(memory, view, {draft.subject for draft in drafts}, report)
+        kg = fact_view(memory.view())
         new = _select_new(kg, drafts, files)
         report.unchanged += len(drafts) - len(new)
         report.count(write(memory, new, origin=ORIGIN, skip_bad=True))
-    report.aliases = _add_aliases(memory, view, report)
+    report.aliases += _add_aliases(memory, view, report)
     if redo:
         report.closed = _retract_removed(memory, drafts)
     return report
@@ -285,6 +301,43 @@ def _unquote(value: str) -> str:
     if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'":
         return text[1:-1].strip()
     return text
+
+
+def called(title: str) -> str | None:
+    """Return the name in a title of the form "Name, what it is"; None in others."""
+    found = _CALLED.fullmatch(title.strip())
+    name = found["name"].strip() if found else ""
+    words = name.split()
+    if not 0 < len(words) <= _MOST_NAME_WORDS or not all(map(_NAME_WORD.fullmatch, words)):
+        return None
+    return None if any(word.casefold() in _GENRES for word in words) else name
+
+
+def _name_subjects(memory: Memory, view: View, subjects: Set[str], report: ExtractReport) -> None:
+    """Give subjects of notes the names in their titles, before facts name them so."""
+    from lamina_engine.facts.entities import EntityDraft, ensure_entities
+
+    kg = fact_view(view)
+    names = {note.title: (name, note.type) for note in _notes(view) if (name := called(note.title)) is not None}
+    uses = Counter(name.casefold() for name, _ in names.values())
+    drafts = [
+        EntityDraft(title, kind, (name,))
+        for title, (name, kind) in names.items()
+        if title in subjects and uses[name.casefold()] <= _MOST_CALLED and not _has_name(kg, title, name)
+    ]
+    if drafts:
+        written = ensure_entities(memory, drafts, origin=ORIGIN)
+        report.aliases += written.added
+        report.entities += written.entities
+
+
+def _has_name(kg: FactView, title: str, name: str) -> bool:
+    """Return whether the entity of a title has a name; True also where the title can be none."""
+    try:
+        entity = kg.resolve(title).entity
+    except InvalidArgument:
+        return True
+    return entity is not None and name in entity.aliases
 
 
 def _add_aliases(memory: Memory, view: View, report: ExtractReport) -> int:

@@ -27,6 +27,9 @@ _ENTRY: Final = re.compile(r"\||[-*+] |\d+[.)] ")
 _LABEL: Final = re.compile(r"[\s>*+-]*(?P<label>[^\W\d_][^:|.!?;,]{0,39}?)[*_]*(?::[*_]*(?=\s|$)|[*_]{2}\s[–—-]\s)")
 """Words before a colon, or bold ones before a dash, at the start of a line."""
 
+_ENTRY_LINK: Final = re.compile(r"[\s>*+-]*(?:\d+[.)]\s+)?(?:\[[^\]]*\]\([^)]*\)|\[\[[^\]]*\]\])\s*")
+"""Line that is a link and no more, as in a table of contents."""
+
 _SUBJECT: Final = 3
 """Words that the subject of an opening sentence is among."""
 _DATED: Final = re.compile(r"(?<!\d)(?:19|20)\d\d-(0[1-9]|1[0-2])(?!\d)")
@@ -67,7 +70,7 @@ def split_text(text: str, read: Read = str) -> list[Sentence]:
         if line.lstrip().startswith(("```", "~~~")):
             fenced = not fenced
             continue
-        if fenced or line.startswith(("    ", "\t")):
+        if fenced or line.startswith(("    ", "\t")) or _ENTRY_LINK.fullmatch(line):
             continue
         label = _LABEL.match(line)
         if line.startswith("#"):

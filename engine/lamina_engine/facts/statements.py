@@ -15,9 +15,22 @@ from lamina_engine.facts import vocabulary
 from lamina_engine.facts.asking import DENIED, DONE, RUNNING, Asking
 from lamina_engine.facts.dictionary import in_english
 from lamina_engine.facts.german import in_english_grammar
-from lamina_engine.facts.sentences import Read, Sentence, opening, split_text, title_words
+from lamina_engine.facts.sentences import Read, Sentence, opening, read_words, split_text, title_words
 from lamina_engine.facts.stating import CLAUSE, NOW, OVER, is_stated, without_afterthought
-from lamina_engine.facts.values import COLOUR, COLOURED, CURRENCIES, MONTH, WEEKDAY, Kind, find_values, is_name
+from lamina_engine.facts.subjects import asks_length, dates_event, is_length, is_own, names_somebody_else
+from lamina_engine.facts.values import (
+    BYTES,
+    COLOUR,
+    COLOURED,
+    COUNT,
+    CURRENCIES,
+    MONTH,
+    STORED,
+    WEEKDAY,
+    Kind,
+    find_values,
+    is_name,
+)
 from lamina_engine.facts.wording import in_family, is_near, likeness, parts, tokens
 from lamina_engine.index.languages import language_of
 
@@ -81,6 +94,10 @@ _TIMES: Final = re.compile(
     re.IGNORECASE,
 )
 """Words that say when, before the subject of a sentence."""
+_COUNTING: Final = re.compile(
+    rf"{COUNT}|only|just|exactly|about|around|roughly|almost|nearly|altogether", re.IGNORECASE
+)
+"""Words before what is counted."""
 _ASIDE_BEFORE: Final = re.compile(r"[)\"”“»],?\s*$")
 """Ends an aside, behind which the subject before it goes on."""
 _PRONOUNS: Final = _words("it he she they we i you this these")
@@ -153,7 +170,7 @@ def rate_sentence(
     if (
         back is None
         or not (hits or _is_bare(asking, sentence) or _is_labelled(asking, sentence))
-        or not is_stated(asking, sentence, hits)
+        or not (is_stated(asking, sentence, hits) or dates_event(asking, sentence, hits))
     ):
         return None
     noun = [asking.words[i] for i in asking.noun] or ["name"] * (asking.kind == "what" and "name" in asking.words)
@@ -161,12 +178,21 @@ def rate_sentence(
         _lacks_deed(asking, hits) or (not asking.is_passive and _lacks_agent(asking, sentence, hits))
     ):
         return None
+    if names_somebody_else(asking, sentence, hits, left_out=bool(missing)):
+        return None
+    sized = asks_length(asking) and is_length(sentence, hits)
+    if asks_length(asking) and not sized and _has_own_subject(asking, sentence, hits):
+        return None
     alone = len(asking.content) + len(asking.names) == 1
     if alone and hits and asking.kind in {"who", "what", "which"} and not _defines(sentence, next(iter(hits.values()))):
         return None
     if _is_of_another(asking, sentence, hits):
         return None
-    if not through and not find_values(asking.kind, sentence.text, sentence.words, hits, noun, asking.noun):
+    if (
+        not through
+        and not sized
+        and not find_values(asking.kind, sentence.text, sentence.words, hits, noun, asking.noun)
+    ):
         return None
     versioned = not _VERSIONS.isdisjoint(noun)
     if (
@@ -236,9 +262,8 @@ def _pair_words(asking: Asking, sentence: Sentence, hits: dict[int, int]) -> flo
     named = set(hits.values())
     for i, word in asking.content:
         for k, said in enumerate(sentence.lower):
-            if (k in named and "-" not in said) or (
-                said != word and vocabulary.is_grammar(said) and not in_family(said)
-            ):
+            unsaid = said != word and vocabulary.is_grammar(said) and not in_family(said)
+            if is_own(sentence.lower, k) or (k in named and "-" not in said) or unsaid:
                 continue
             if "-" in word:
                 like = float(set(word.split("-")) <= {*sentence.lower, *parts(said)} or word == said)
@@ -273,6 +298,8 @@ def _is_implied(asking: Asking, missing: Missing, sentence: Sentence, hits: dict
         return any(k not in hits.values() and is_name(sentence.words, k) for k in range(1, len(sentence.words))) or (
             _QUOTED.search(sentence.text) is not None
         )
+    if asking.kind == "amount" and i in asking.noun and word in STORED:
+        return BYTES.search(sentence.text) is not None
     if asking.kind == "when" and word in _LASTING | RUNNING and "until" in asking.words:
         return "until" in sentence.lower
     if asking.kind == "duration" and word in _LASTING:
@@ -376,6 +403,7 @@ def _has_own_subject(asking: Asking, sentence: Sentence, hits: dict[int, int]) -
         not vocabulary.is_grammar(word)
         and word not in sentence.setting
         and not _TIMES.fullmatch(word)
+        and not (asking.kind == "count" and _COUNTING.fullmatch(word))
         and not (is_named and is_name(sentence.words, k))
         for k, word in enumerate(sentence.lower[begin:first], begin)
     )
@@ -425,12 +453,15 @@ def _links_name(sentence: Sentence, hits: dict[int, int]) -> bool:
 
 
 def sentences_of(
-    asking: Asking, text: str, year: str = "", title: str = "", source: str | None = None
+    asking: Asking, text: str, year: str = "", title: str = "", source: str | None = None, tags: Sequence[str] = ()
 ) -> Iterator[tuple[float, str]]:
-    """Yield the sentences of a text that answer a question, with how well they do."""
+    """Yield the sentences of a text that answer a question, with how well they do.
+
+    Title, file and tags say what the text is about.
+    """
     read = _reading(asking, text)
     said = split_text(text, read)
-    about = (*title_words(title, source, read), *opening(said))
+    about = (*title_words(title, source, read), *read_words(" ".join(tags), read), *opening(said))
     for at, sentence in enumerate(said):
         rating = rate_sentence(asking, said, at, year, about)
         if rating is not None:

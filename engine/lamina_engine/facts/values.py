@@ -23,7 +23,7 @@ MONTH: Final = (
     r"dec(?:ember)?"
 )
 WEEKDAY: Final = r"mon(?:day)?s?|tue(?:s(?:day)?)?s?|wed(?:nesday)?s?|thu(?:rs(?:day)?)?s?|fri(?:day)?s?|sat(?:urday)?s?|sun(?:day)?s?"
-_COUNT: Final = "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty|hundred|thousand|half|dozen"
+COUNT: Final = "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty|hundred|thousand|half|dozen"
 _UNIT: Final = r"(?:s|ms|secs?|mins?|h|hrs?|d|seconds?|minutes?|hours?|days?|nights?|weeks?|months?|years?)"
 _DAY: Final = re.compile(rf"(?:{MONTH}|{WEEKDAY})", re.IGNORECASE)
 PATTERNS: Final[dict[str, re.Pattern[str]]] = {
@@ -33,7 +33,7 @@ PATTERNS: Final[dict[str, re.Pattern[str]]] = {
         re.IGNORECASE,
     ),
     "duration": re.compile(
-        rf"(?:\d|\b(?:{_COUNT}|an?)\b)[\d.,–½-]*\s*-?{_UNIT}\b|\buntil\b|\bforever\b", re.IGNORECASE
+        rf"(?:\d|\b(?:{COUNT}|an?)\b)[\d.,–½-]*\s*-?{_UNIT}\b|\buntil\b|\bforever\b", re.IGNORECASE
     ),
     "frequency": re.compile(
         r"\b(?:every|each|daily|weekly|monthly|hourly|yearly|nightly|quarterly|once|twice|(?:mon|tues|wednes|thurs|fri|satur|sun)days)\b|"
@@ -47,6 +47,14 @@ PATTERNS: Final[dict[str, re.Pattern[str]]] = {
     ),
 }  # fmt: skip
 """Kinds of value that a phrase shows."""
+BYTES: Final = re.compile(r"\d ?(?:[kmgtp]i?b|(?:kilo|mega|giga|tera)?bytes?)\b", re.IGNORECASE)
+STORED: Final = _words("memory ram disk space storage data swap")
+"""What is measured in bytes."""
+_CLOCK: Final = re.compile(r"\d\d?:\d\d")
+_SAYS_SUM: Final = re.compile(r"\||it (?:is|was)\b|.*[:=]\s*[^\w\s]?\d", re.IGNORECASE | re.DOTALL)
+"""Begins a sentence whose number may be a sum without a word for money: a row, a label."""
+_SOLE: Final = _words("is are was were has have had there only just exactly")
+"""Of these one stands before "one" where that counts: "there is one press", unlike a heading "One press for all"."""
 _LENGTH: Final = re.compile(r"\d ?(?:m|km|metres?|meters?|miles?|feet|ft|cm|mm)\b[^.]*\blong\b")
 """How long a thing is, which is asked as how long something takes is."""
 COLOURED: Final = _words("colour color colours colors")
@@ -54,7 +62,7 @@ COLOUR: Final = (
     r"\b(?:red|green|blue|yellow|black|white|gr[ae]y|brown|orange|purple|violet|pink|silver|gold|golden|beige|turquoise|teal|cream|navy|"
     r"maroon|ochre)\b"
 )
-_NUMBER: Final = re.compile(rf"[~<>≥≤]?\d[\d.,:–-]*[kKmM]?|{_COUNT}", re.IGNORECASE)
+_NUMBER: Final = re.compile(rf"[~<>≥≤]?\d[\d.,:–-]*[kKmM]?|{COUNT}", re.IGNORECASE)
 _MEASURES: Final = _words(
     """kg litres litre km degrees hours hour minutes minute days day weeks months years seconds ms h min gb mb tb a v kw cm mm metres
     january february march april may june july august september october november december"""
@@ -121,9 +129,18 @@ def find_values(
         counted = {hits[i] for i in heads if i in hits} or taken
         return any(_counts(words, i, counted) for i in numbers)
     if kind == "amount":
+        if not STORED.isdisjoint(noun) and BYTES.search(text):
+            return True
         held = [hits[i] for i in heads if i in hits]
+        paid = _SAYS_SUM.match(text) is not None or not (_MONEY | vocabulary.PRICING | CURRENCIES).isdisjoint(
+            word.lower() for word in words
+        )
+        numbers = [i for i in numbers if not _CLOCK.fullmatch(words[i])]
         return any(
-            _is_sum(words, i) or not _MONEY.isdisjoint(noun) or any(0 < k - i <= 2 for k in held) for i in numbers
+            (_is_sum(words, i) and (paid or words[i - 1].lower() in vocabulary.BEING))
+            or not _MONEY.isdisjoint(noun)
+            or any(0 < k - i <= 2 for k in held)
+            for i in numbers
         )
     if kind == "measure":
         return _AGE.search(text) is not None if "old" in noun else any(_measures(words, i, noun) for i in numbers)
@@ -236,6 +253,8 @@ def _is_place(words: Sequence[str], i: int) -> bool:
 
 def _counts(words: Sequence[str], i: int, counted: Collection[int]) -> bool:
     """Return whether a number counts one of some words: "nine vans", "vans: nine"."""
+    if words[i].lower() == "one" and _SOLE.isdisjoint(word.lower() for word in words[:i]):
+        return False
     for k in range(i + 1, min(i + 4, len(words))):
         if k in counted:
             return True

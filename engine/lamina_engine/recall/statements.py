@@ -33,7 +33,7 @@ _GERMAN: Final = "german"
 _CODE: Final = "implementation"
 _LOOKED_AT: Final = 24
 """Texts that are read for one question."""
-_FIELDS: Final = ("id", "title", "source", "type", "text", "created_at")
+_FIELDS: Final = ("id", "title", "source", "type", "text", "created_at", "tags")
 
 
 def ask(
@@ -76,7 +76,8 @@ def find_statement(view: View, question: str, until_us: int | None = None) -> An
         created = record["created_at"]
         dated = utc_datetime(created)
         year = str(dated.year) if dated else ""
-        for rating, sentence in sentences_of(asking, record["text"], year, record["title"] or "", record["source"]):
+        title, tags = record["title"] or "", record["tags"] or ()
+        for rating, sentence in sentences_of(asking, record["text"], year, title, record["source"], tags):
             place = rating, MISSING_US if created is None else created, row
             if best is None or place > best:
                 best, answer = place, _answer(record["title"], record["source"], record["id"], created, sentence)

@@ -2,8 +2,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from lamina_engine.facts.entities import add_entity
-from lamina_engine.facts.fields import extract_notes
+from lamina_engine.facts.fields import called, extract_notes
 from lamina_engine.facts.log import Draft
 from lamina_engine.facts.log import write as add
 from lamina_engine.facts.predicates import declare
@@ -282,3 +284,43 @@ def test_what_a_program_was_to_fill_in_is_no_fact(memory: Memory, tmp_path: Path
     read(memory, tmp_path / "notes")
     extract_notes(memory)
     assert facts(memory, "Atlas") == {("maintainer", "Ada", False), ("revision", "41", False)}
+
+
+@pytest.mark.parametrize(
+    ("title", "name"),
+    [
+        ("Heron, the vine press", "Heron"), ("Heron: label printing", "Heron"), ("Heron - the press", "Heron"), ("Heron – the press", "Heron"),
+        ("sluice-api, the gate", "sluice-api"), ("Big Rig, a tractor", "Big Rig"), ("Heron", None), ("Walking home, at night", None),
+        ("Heron, 4 March 2031", None), ("Runbook: the press", None), ("Team meeting, the press", None), ("vines, and more", None),
+    ],
+)  # fmt: skip
+def test_a_title_may_say_what_its_subject_is_called(title: str, name: str | None) -> None:
+    assert called(title) == name
+
+
+def test_facts_of_a_titled_note_are_asked_for_by_the_name_in_the_title(memory: Memory, tmp_path: Path) -> None:
+    heron = "---\ntitle: Heron, the vine press\nowner: Tove Ek\n---\n# Heron\n\nHeron manages a lot, says Nils Ask.\n"
+    cellar = '---\ntitle: Cellar\npart_of: "[[Heron]]"\n---\n# Cellar\n\nIt is cold.\n'
+    read(memory, write(tmp_path / "notes", cellar=cellar, heron=heron))
+    assert extract_notes(memory).aliases == 1
+    for question in ("Who owns Heron?", "Who is the owner of Heron?", "who owns heron?"):
+        found = ask(memory, question)
+        assert found.answered
+        assert found[0].value == "Tove Ek"
+    assert ("part_of", "Heron, the vine press", True) in facts(memory, "Cellar")
+    assert extract_notes(memory).aliases == 0
+
+
+def test_a_name_of_two_titles_is_ambiguous_and_one_of_many_is_a_label(memory: Memory, tmp_path: Path) -> None:
+    def note(title: str) -> str:
+        return f"---\ntitle: {title}\nowner: Tove Ek\n---\ntext\n"
+
+    folder = write(tmp_path / "notes", a=note("Heron, the press"), b=note("Heron, the boat"))
+    read(
+        memory,
+        write(folder, **{f"c{i}": note(f"Vines: part {word}") for i, word in enumerate(("one", "two", "three"))}),
+    )
+    extract_notes(memory)
+    kg = fact_view_at(memory)
+    assert len(kg.resolve("Heron").entities) == 2
+    assert not kg.resolve("Vines").entities

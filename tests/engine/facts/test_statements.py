@@ -301,3 +301,53 @@ def test_forms_of_values_that_say_a_word(question: str, text: str, answer: str) 
 )
 def test_forms_of_values_that_say_something_else(question: str, text: str) -> None:
     assert best(question, text) is None
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("What does a press cost?", "Cost of a press is high. The press starts at 05:20 each day."),
+        ("Who is the cellar master?", "A tasting needs two, one by Tove Ek and one by the cellar master."),
+        ("Who is the barn manager?", 'The barn was renamed "Nord Shed" in the manager list.'),
+        ("Who is the barn manager?", "The barn manager told Tove Ek about the roof."),
+        ("How many presses do we have?", "# One press for all vineyards"),
+        ("How long is the ladder?", "Open the hatch, hold the ladder upright for ten seconds."),
+        ("Who is responsible for the vats?", "On each vat runs a small Zig program."),
+        ("Who owns the barn?", "The barn is a shop with its own small Postgres, says Tove Ek."),
+        ("Who owns sluice?", "# sluice\n\nOwner of the pump was Nils Ask."),
+        ("Who owns sluice?", "Corks are counted: it begins when the manager opens sluice."),
+        ("Who owns sluice?", "- [Tove Ek owns sluice](#tove-ek-owns-sluice)\n"),
+    ],
+)
+def test_a_sentence_about_another_thing_or_person_is_no_answer(question: str, text: str) -> None:
+    assert best(question, text) is None
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "answer"),
+    [
+        ("What does a press cost?", "A press costs 2,150.", "2,150"),
+        ("Who is the cellar master?", "Tove Ek is the cellar master.", "Tove Ek"),
+        ("Who is the cellar master?", "The cellar master, Tove Ek, has the key.", "Tove Ek"),
+        ("Who is the barn manager?", "The barn manager of the north vineyard is Nils Ask.", "Nils Ask"),
+        ("How many presses do we have?", "We have one press.", "one"),
+        ("How long is the ladder?", "The roof is reached by the ladder of 6 metres in the barn.", "6 metres"),
+        ("How long is the tasting?", "The tasting is 2 hours.", "2 hours"),
+        ("How long are corks kept?", "In the barn the corks are kept for 9 weeks.", "9 weeks"),
+        ("How much free memory does sluice need?", "sluice needs 3 GB of free memory.", "3 GB"),
+        ("How much memory does sluice use?", "sluice uses 700 MiB.", "700 MiB"),
+        ("How much disk does the barn box have?", "The barn box comes with 2 TB.", "2 TB"),
+        ("When was flood Bertil?", "During flood Bertil on 3 May 2031 the pumps never stopped.", "3 May 2031"),
+    ],
+)
+def test_values_of_the_kind_and_thing_asked_for_still_answer(question: str, text: str, answer: str) -> None:
+    assert answer in (best(question, text) or "")
+
+
+def test_the_page_s_heading_and_tags_name_what_is_counted() -> None:
+    question, text = "How many people have keys in Heron?", "Only seven people have keys."
+    assert within(question, f"# Heron\n\nIt is old.\n\n{text}") == text
+    asking = read_question(question)
+    assert asking is not None
+    assert not list(sentences_of(asking, text, tags=["cellar"]))
+    assert [said for _, said in sentences_of(asking, text, tags=["heron"])] == [text]
