@@ -13,7 +13,7 @@ from typing import Final
 from lamina_engine.facts import vocabulary
 from lamina_engine.facts.asking import DONE, RUNNING, Asking
 from lamina_engine.facts.sentences import Sentence
-from lamina_engine.facts.values import MONTH, WEEKDAY, is_name
+from lamina_engine.facts.values import LENGTH, MONTH, WEEKDAY, is_name
 
 
 def _words(text: str) -> frozenset[str]:
@@ -32,7 +32,6 @@ _BEFORE_NAME: Final = re.compile(
     r"(?:[:=(|–—]|\b(?:is|are|was|were|by|called|named|now))[*_\s]*(?:the |our |an? )?$", re.IGNORECASE
 )
 _POSSESSIVES: Final = _words("its our their his her my your")
-_LENGTH: Final = re.compile(r"\d ?(?:m|km|metres?|meters?|miles?|feet|ft|cm|mm)\b[^.]*\blong\b", re.IGNORECASE)
 _LONG: Final = re.compile(r"m|km|metres?|meters?|miles?|feet|ft|cm|mm")
 """Units of the length of a thing."""
 _DATE: Final = re.compile(rf"\d{{1,2}}|(?:19|20)\d\d(?:-\d\d?)*|{MONTH}|{WEEKDAY}", re.IGNORECASE)
@@ -126,7 +125,7 @@ def asks_length(asking: Asking) -> bool:
 
 def is_length(sentence: Sentence, hits: Mapping[int, int]) -> bool:
     """Return whether a sentence says a length: "40 metres long", "a pole of 4 metres"."""
-    if _LENGTH.search(sentence.text):
+    if LENGTH.search(sentence.text):
         return True
     return any(
         sentence.lower[k + 1 : k + 2] == ("of",)

@@ -55,7 +55,7 @@ _SAYS_SUM: Final = re.compile(r"\||it (?:is|was)\b|.*[:=]\s*[^\w\s]?\d", re.IGNO
 """Begins a sentence whose number may be a sum without a word for money: a row, a label."""
 _SOLE: Final = _words("is are was were has have had there only just exactly")
 """Of these one stands before "one" where that counts: "there is one press", unlike a heading "One press for all"."""
-_LENGTH: Final = re.compile(r"\d ?(?:m|km|metres?|meters?|miles?|feet|ft|cm|mm)\b[^.]*\blong\b")
+LENGTH: Final = re.compile(r"\d ?(?:m|km|metres?|meters?|miles?|feet|ft|cm|mm)\b[^.]*\blong\b", re.IGNORECASE)
 """How long a thing is, which is asked as how long something takes is."""
 COLOURED: Final = _words("colour color colours colors")
 COLOUR: Final = (
@@ -108,7 +108,7 @@ def find_values(
     ``words`` are the sentence's, ``hits`` the places of the question's words among them by their places in the question, ``noun``
     the words after "which" or "how many", ``heads`` their places in the question.
     """
-    if kind == "duration" and _LENGTH.search(text):
+    if kind == "duration" and LENGTH.search(text):
         return True
     if not COLOURED.isdisjoint(noun):
         return re.search(COLOUR, text, re.IGNORECASE) is not None

@@ -170,7 +170,9 @@ class MergedVectors(VectorBlocks):
 
     def dots_of(self, rows: I64, vector: F32) -> F32:
         """Return `dots` with a query that `as_query` has given."""
-        return self._homes_of.gather(rows, (len(rows),), np.float32, lambda shard, own: shard.vectors.dots_of(own, vector))
+        return self._homes_of.gather(
+            rows, (len(rows),), np.float32, lambda shard, own: shard.vectors.dots_of(own, vector)
+        )
 
     def present(self, rows: I64) -> BOOL:
         """Return bool (m,): False where a row has no vector."""
