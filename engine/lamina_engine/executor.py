@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 R = TypeVar("R")
 
+logger = logging.getLogger(__name__)
+
 _AHEAD = 2
 """Items under way for each worker: one that is worked on, one that waits for it."""
 
@@ -106,6 +108,11 @@ class RayExecutor:
         self._address, self._resources = address, dict(resources or {})
         self._ray, self._is_own = join_cluster(address)
         self._check_offers()
+        if self._ray.available_resources().get("CPU", 0.0) < 1.0:
+            logger.warning(
+                "no CPU of the Ray cluster at %s is free, and the work waits for one: each replica that serves holds one, too; "
+                "add a node, or stop what holds them", address,
+            )  # fmt: skip
         self._task = self._ray.remote(_apply).options(num_cpus=1, resources=self._resources, max_retries=_RERUNS)
 
     @property

@@ -224,6 +224,7 @@ def make_vault(url: str, records: list[dict[str, Any]], shards: int) -> str:
         (3, 1, 0),
         pytest.param(3, 2, 2, marks=pytest.mark.slow),
         pytest.param(50, 22, 0, marks=pytest.mark.slow),
+        pytest.param(50, 23, 3, marks=pytest.mark.slow),
     ],
 )
 def test_jobs_and_answers_are_those_of_an_undisturbed_run(

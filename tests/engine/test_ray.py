@@ -89,6 +89,35 @@ def test_tasks_run_where_their_resource_is(cluster: Cluster) -> None:
         RayExecutor(cluster.address, {"gpu_memory": 2})
 
 
+def test_work_that_must_wait_for_a_cpu_says_so(cluster: Cluster, caplog: pytest.LogCaptureFixture) -> None:
+    ray = pytest.importorskip("ray")
+
+    class Holder:
+        def ready(self) -> bool:
+            return True
+
+    await_free(2.0)
+    RayExecutor(cluster.address)
+    assert "CPU" not in caplog.text
+    holders = [ray.remote(Holder).options(num_cpus=1).remote() for _ in range(2)]
+    assert ray.get([each.ready.remote() for each in holders]) == [True, True]
+    await_free(0.0)
+    executor = RayExecutor(cluster.address)
+    assert "no CPU of the Ray cluster" in caplog.text
+    for each in holders:
+        ray.kill(each)
+    assert list(executor.map(square, range(3))) == [0, 1, 4]
+    await_free(2.0)
+
+
+def await_free(cpus: float) -> None:
+    ray = pytest.importorskip("ray")
+    deadline = time.monotonic() + 30
+    while ray.available_resources().get("CPU", 0.0) != cpus:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
 @pytest.mark.parametrize("address", ["", "host", "host:port", "ray://host"])
 def test_an_address_that_is_none(address: str) -> None:
     with pytest.raises(InvalidArgument, match="host:port"):

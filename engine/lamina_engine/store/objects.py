@@ -83,19 +83,6 @@ class Objects:
         with self._typed(f"writing {path}"):
             obstore.put(self._store, path, content)
 
-    def stamp(self, path: str) -> str | None:
-        """Return what changes with an object's content; None if there is no object."""
-        import obstore
-
-        with self._typed(f"looking at {path}"):
-            try:
-                found = obstore.head(self._store, path)
-            except FileNotFoundError as error:
-                if _NO_BUCKET.search(str(error)):
-                    raise
-                return None
-            return f"{found['e_tag']} {found['last_modified']}"
-
     def names(self, folder: str, after: str | None = None) -> dict[str, int]:
         """Return the sizes of all objects in a folder by path, of those past ``after``."""
         import obstore
@@ -141,7 +128,7 @@ class Objects:
                 "(AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY for s3://) or by your provider's own chain"
             )
         return StoreUnreachable(
-            f"{self.url}: {action} failed after {_RETRY_S.seconds} s of tries at most ({_reason(text)}); "
+            f"{self.url}: {action} failed after {_RETRIES} more tries within {_RETRY_S.seconds} s ({_reason(text)}); "
             "see that the storage can be reached (AWS_ENDPOINT_URL names another than the provider's), then try again"
         )
 

@@ -26,7 +26,7 @@ import msgspec
 
 from lamina_engine import config
 from lamina_engine.errors import StoreUnreachable, StoreUnsafe, VaultCorrupt, VaultLocked, VaultNotFound
-from lamina_engine.real_files import read_file
+from lamina_engine.real_files import create_file, read_file
 from lamina_engine.store import cachefolders, segments
 from lamina_engine.store import manifest as manifests
 from lamina_engine.store.files import Files, PendingFile, run_in_background
@@ -44,6 +44,7 @@ REFRESH_S: Final = 1.0
 """Readers look for newer commits at most so often; writers do at every write."""
 LEASE_S: Final = 6.0
 """A lease that has not been renewed for so long, on the watch of whoever waits, is over."""
+_TOKEN_BYTES: Final = 16
 _POLL_S: Final = 0.05
 _AT_ONCE: Final = 8
 """Parts that are read or written side by side."""
@@ -115,12 +116,21 @@ class PublishedFiles(Files):
                         self.objects.delete([LEASE])
 
     def _take_lease(self, token: str, timeout_s: float) -> None:
+        """Create the lease, or take over one that has run out or that this machine left behind.
+
+        Under the lock of the cache folder, nobody else of this machine holds it: a writer that was killed, or that could not
+        reach the storage at its end, left it. And a request that is repeated may meet the lease that it has just created.
+        """
+        mine = (token.encode(), self._note_token(token))
         deadline = time.monotonic() + timeout_s
-        stamp, since = None, 0.0
+        seen, since = None, 0.0
         while not self.objects.create(LEASE, f"{token} 0".encode()):
-            now, found = time.monotonic(), self.objects.stamp(LEASE)
-            if found != stamp:
-                stamp, since = found, now
+            now, found = time.monotonic(), self.objects.read(LEASE)
+            if found is not None and found.startswith(mine):
+                self.objects.write(LEASE, f"{token} 0".encode())
+                return
+            if found != seen:
+                seen, since = found, now
             elif found is not None and now - since > LEASE_S:
                 self.objects.delete([LEASE])
                 continue
@@ -130,6 +140,17 @@ class PublishedFiles(Files):
                     "wait for it (lamina.open takes a longer lock_timeout_s)"
                 )
             time.sleep(_POLL_S)
+
+    def _note_token(self, token: str) -> bytes:
+        """Note the lease that is about to be taken, beside its cache; return the one noted before."""
+        path = self.root / LEASE
+        try:
+            former = read_file(path, _TOKEN_BYTES)
+        except OSError:
+            former = b""
+        with os.fdopen(create_file(path), "wb") as file:
+            file.write(token.encode())
+        return former if len(former) == _TOKEN_BYTES else token.encode()
 
     def _renew(self, token: str, done: threading.Event) -> None:
         count = 0

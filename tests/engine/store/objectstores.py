@@ -57,7 +57,7 @@ class SeaweedFS:
                     f"-master.port={master}", f"-master.port.grpc={master_grpc}", f"-volume.port={volume}",
                     f"-volume.port.grpc={volume_grpc}", f"-filer.port={filer}", f"-filer.port.grpc={filer_grpc}",
                     f"-s3.port={s3}", f"-s3.port.grpc={s3_grpc}", "-s3.port.iceberg=0", "-s3.port.lance=0", f"-s3.config={self._folder / 's3.json'}",
-                    "-s3.autoCreateBucket=false", "-volume.max=50", "-master.volumeSizeLimitMB=64", "-master.telemetry=false",
+                    "-s3.autoCreateBucket=false", "-master.peers=none", "-volume.max=50", "-master.volumeSizeLimitMB=64", "-master.telemetry=false",
                 ],
                 stdout=log, stderr=log, cwd=self._folder,
             )  # fmt: skip

@@ -182,6 +182,42 @@ def test_a_lease_holds_writers_back_and_runs_out_with_its_holder(
     assert link_sources(b) in (["after"], ["after", "next"])
 
 
+def test_a_lease_that_a_machine_left_behind_is_taken_over_at_once(machines: Machines) -> None:
+    """Of a writer that was killed, or could not reach the storage at its end; another machine waits until it runs out."""
+    a, b = _store(machines, "a"), _store(machines, "b")
+    commit_links(b, "first")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(PublishedFiles, "_holds", lambda self, token: False)  # neither renewed nor given back
+        commit_links(a, "left")
+    objects = Objects(machines.url)
+    assert "lease" in objects.names("")
+    with pytest.raises(VaultLocked, match="another machine"), b.transaction(0.5):
+        pytest.fail("two hold the lease")
+    started = time.monotonic()
+    commit_links(_store(machines, "a"), "again")  # as another process of that machine does
+    assert time.monotonic() - started < 3.0
+    assert "lease" not in objects.names("")
+    assert link_sources(b) in (["first"], ["first", "left"], ["first", "left", "again"])
+
+
+def test_a_repeated_request_that_meets_its_own_lease_has_it(
+    machines: Machines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The storage created it, and was gone before it could say so."""
+    a = _store(machines, "a")
+    commit_links(a, "first")
+    create = Objects.create
+
+    def repeat(self: Objects, path: str, content: bytes) -> bool:
+        return create(self, path, content) and (path != "lease" or create(self, path, content))
+
+    monkeypatch.setattr(Objects, "create", repeat)
+    started = time.monotonic()
+    commit_links(a, "second")
+    assert time.monotonic() - started < 3.0
+    assert link_sources(a) == ["first", "second"]
+
+
 def test_forgotten_bytes_are_in_no_object(machines: Machines) -> None:
     """Not in parts of interrupted commits, not in what was merged away, not in another machine's cache."""
     secret = "the word is xyzzyplugh"
