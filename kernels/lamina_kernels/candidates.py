@@ -323,7 +323,9 @@ def join_lanes_kernel(
     if previous.size:
         for i in range(found):
             before = previous[direct_room[i]]
-            if before >= 0 and (live.size == 0 or live[before] != 0):
+            known = before >= 0 and direct_room[_place(direct_room, found, before)] == before
+            # one that is there already is not written again: of turns after questions there is no room for any
+            if before >= 0 and not known and (live.size == 0 or live[before] != 0):
                 out_rows[n] = before
                 n += 1
         n = _squeeze(out_rows, n)

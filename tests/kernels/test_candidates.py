@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lamina_kernels import candidates
@@ -42,6 +42,7 @@ def joined_by_kernel(
     return Joined(out[0, :n], out[1, :n], out[2, :n], out[3, :n], score[0, :n], score[1, :n])
 
 
+@example([], [7], [], [], [0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0], True, False)  # wrote past the room of three a row
 @given(
     lane,
     lane,
