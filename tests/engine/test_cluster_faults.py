@@ -272,6 +272,9 @@ def test_jobs_and_answers_are_those_of_an_undisturbed_run(
             disturber.join()
             found = content_of(vault)
             assert vault.verify(deep=True).ok
+        deadline = time.monotonic() + 120
+        while asked["answered"] <= 10 and time.monotonic() < deadline:
+            time.sleep(0.1)  # a slow machine answers few while others are killed
     finally:
         over.set()
         asking.join()
