@@ -303,7 +303,7 @@ def _unquote(value: str) -> str:
     return text
 
 
-def called(title: str) -> str | None:
+def extract_name(title: str) -> str | None:
     """Return the name in a title of the form "Name, what it is"; None in others."""
     found = _CALLED.fullmatch(title.strip())
     name = found["name"].strip() if found else ""
@@ -318,7 +318,7 @@ def _name_subjects(memory: Memory, view: View, subjects: Set[str], report: Extra
     from lamina_engine.facts.entities import EntityDraft, ensure_entities
 
     kg = fact_view(view)
-    names = {note.title: (name, note.type) for note in _notes(view) if (name := called(note.title)) is not None}
+    names = {note.title: (name, note.type) for note in _notes(view) if (name := extract_name(note.title)) is not None}
     uses = Counter(name.casefold() for name, _ in names.values())
     drafts = [
         EntityDraft(title, kind, (name,))

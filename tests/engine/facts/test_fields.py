@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from lamina_engine.facts.entities import add_entity
-from lamina_engine.facts.fields import called, extract_notes
+from lamina_engine.facts.fields import extract_name, extract_notes
 from lamina_engine.facts.log import Draft
 from lamina_engine.facts.log import write as add
 from lamina_engine.facts.predicates import declare
@@ -295,7 +295,7 @@ def test_what_a_program_was_to_fill_in_is_no_fact(memory: Memory, tmp_path: Path
     ],
 )  # fmt: skip
 def test_a_title_may_say_what_its_subject_is_called(title: str, name: str | None) -> None:
-    assert called(title) == name
+    assert extract_name(title) == name
 
 
 def test_facts_of_a_titled_note_are_asked_for_by_the_name_in_the_title(memory: Memory, tmp_path: Path) -> None:
