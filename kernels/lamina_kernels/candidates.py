@@ -14,16 +14,24 @@ References
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from lamina_kernels._jit import kernel
 from lamina_kernels.layouts import F64, I32, I64, U8, RowScores
+from lamina_kernels.scoring import UNDATED_US, Formula, score_rows_kernel
+from lamina_kernels.sorting import sort_rows
 
 # pyright: reportArgumentType=false
 # an element of an array is a number to the compiler, and may be an array to a checker of stubs
+
+EARLIEST_US: Final = -62_135_596_800_000_000
+LATEST_US: Final = 253_402_300_800_000_000
+"""The years 1 and 10000: what lies outside is no date."""
+_EXACT_US: Final = 2**53
 
 
 class Joined(NamedTuple):
@@ -225,26 +233,9 @@ def _score_examples() -> tuple[object, ...]:
 
 
 @kernel
-def _sort(out_rows: I64, size: int) -> None:
-    """Sort the first rows by Shell's method; Numba's own sort takes seconds to compile."""
-    gap = 1
-    while gap < size // 3:
-        gap = 3 * gap + 1
-    while gap > 0:
-        for i in range(gap, size):
-            row = out_rows[i]
-            j = i
-            while j >= gap and out_rows[j - gap] > row:
-                out_rows[j] = out_rows[j - gap]
-                j -= gap
-            out_rows[j] = row
-        gap //= 3
-
-
-@kernel
 def _squeeze(out_rows: I64, size: int) -> int:
     """Sort the first rows and leave each once; return how many are left."""
-    _sort(out_rows, size)
+    sort_rows(out_rows, size)
     kept = 0
     for i in range(size):
         # writing never overtakes reading: the last one kept is the last one read that differs
@@ -389,6 +380,138 @@ def match_candidates_kernel(
                 out_received[i] += answers * out_own[before[i]]
     for i in range(bm25.size):
         out_semantic[i] = min(out_own[i] + out_received[i], 1.0)
+
+
+class RowTraits(NamedTuple):
+    """What scores read of all rows of a vault, and the numbers that a profile gives them.
+
+    Attributes
+    ----------
+    created_us : int64 (rows,)
+    types, collections, roles : int32 (rows,)
+        Codes; -1 for none.
+    type_days, collection_days : float64 (codes + 1,)
+        Half-lives by code, the last for none; NaN where the collection's, or the default, counts.
+    role_factors : float64 (codes + 1,)
+    """
+
+    created_us: I64
+    types: I32
+    collections: I32
+    roles: I32
+    type_days: F64
+    collection_days: F64
+    role_factors: F64
+
+
+def _rank_examples() -> tuple[object, ...]:
+    one, row, code = np.ones(1), np.zeros(1, np.int64), np.zeros(1, np.int32)
+    traits = RowTraits(row, code, code, code, np.ones(2), np.ones(2), np.ones(2))
+    matched = row, one, one, np.full(1, -1), 1.0, 0.5, 0.5, np.empty(0), np.empty(0, np.uint8), 0.5
+    scores = (np.empty(1) for _ in range(6))
+    return *matched, *traits, np.empty(0), 0.5, 0, 1.0, Formula(), *scores, np.empty(1, np.int64), np.empty(2, np.int64)
+
+
+@kernel(examples=[_rank_examples])
+def rank_candidates(
+    rows: I64,
+    bm25: F64,
+    cosine: F64,
+    before: I64,
+    ceiling: float,
+    share: float,
+    spread: float,
+    own: F64,
+    asks: U8,
+    answers: float,
+    created_us: I64,
+    types: I32,
+    collections: I32,
+    roles: I32,
+    type_days: F64,
+    collection_days: F64,
+    role_factors: F64,
+    factors: F64,
+    least_match: float,
+    aged_us: int,
+    speed: float,
+    formula: Formula,
+    out_coverage: F64,
+    out_own: F64,
+    out_received: F64,
+    out_semantic: F64,
+    out_factor: F64,
+    out_score: F64,
+    out_order: I64,
+    out_newest: I64,
+) -> tuple[int, bool, float]:
+    """Match, age and order candidates in one call.
+
+    It is `match_candidates`, the lookups of `RowTraits` and `lamina_kernels.scoring.score_rows` after each other.
+
+    Parameters
+    ----------
+    rows, bm25, cosine, before, ceiling, share, spread, own, asks, answers
+        As for `match_candidates`.
+    created_us, types, collections, roles, type_days, collection_days, role_factors
+        The fields of `RowTraits`.
+    factors : float64 (n,) or (0,)
+        Factor of each candidate; empty: that of its role.
+    least_match : float
+        Share of the best match below which age does not count; negative where it counts for all.
+    aged_us : int
+        Moment that ages are counted to; with ``least_match`` the newest date of what matches well enough, if that is earlier.
+    speed : float
+        Divides half-lives, with ``least_match``.
+    formula : Formula
+        Without what ``least_match`` sets.
+    out_coverage, out_own, out_received, out_semantic, out_factor, out_score : float64 (n,)
+        Written.
+    out_order : int64 (n,)
+        Written: positions by score, then newer, then position.
+    out_newest : int64 (2,)
+        Written: the moment that ages were counted to, and 1 where it is too far from 1970 to be exact.
+
+    Returns
+    -------
+    (int, bool, float)
+        How many positions the order has, whether any are tied, and the best match.
+
+    Notes
+    -----
+    O(n log n).
+    """
+    match_candidates_kernel(
+        bm25, cosine, before, ceiling, share, spread, own, asks, answers, out_coverage, out_own, out_received, out_semantic,
+    )  # fmt: skip
+    n = rows.size
+    created, half_lives = np.empty(n, np.int64), np.empty(n)
+    best = 0.0
+    for i in range(n):
+        row = rows[i]
+        created[i] = created_us[row]
+        days = type_days[types[row]]
+        half_lives[i] = collection_days[collections[row]] if math.isnan(days) else days
+        out_factor[i] = factors[i] if factors.size else role_factors[roles[row]]
+        best = max(best, out_semantic[i])
+    to_us, p = aged_us, formula
+    if least_match >= 0.0:
+        newest = UNDATED_US
+        for i in range(n):
+            if out_semantic[i] >= least_match * best:
+                newest = max(newest, created[i])
+            half_lives[i] /= speed
+        if EARLIEST_US <= newest < LATEST_US:
+            to_us = min(newest, to_us)
+        p = Formula(
+            p.semantic_weight, float(math.floor(to_us / 1e6)), p.undated_us, p.start_us, p.end_us, p.window_weight, p.before_days,
+            p.after_days, p.boost, p.boost_half_life_hours, p.now_s, least_match * best, 1.0 / (1.0 - least_match),
+        )  # fmt: skip
+    out_newest[0], out_newest[1] = to_us, abs(to_us) >= _EXACT_US
+    count, tied = score_rows_kernel(
+        out_semantic, out_factor, created, half_lives, np.empty((0, n)), p, out_score, out_order
+    )
+    return count, tied, best
 
 
 RANK_CONSTANT = 60

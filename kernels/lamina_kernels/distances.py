@@ -22,7 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lamina_kernels._jit import kernel
-from lamina_kernels.layouts import F32, F64, I8, I16, I64, U8, Score
+from lamina_kernels._lanes import LANES, lane_sum
+from lamina_kernels.layouts import F32, F64, I64, Score
+from lamina_kernels.sorting import sort_rows
 
 _BLOCK = 1024  # rows widened to float64 at a time: 2 MiB at 256 dimensions
 
@@ -143,9 +145,9 @@ def gather_dots(matrix: F32, rows: I64, query: F32, out: F32) -> None:
 
 
 _RUN = 128  # the longest run that NumPy sums without halving it
-_LANES = 8
 _LINE = 16  # float32 in a line of the cache
 _TOUCHED = 32  # rows asked of memory at once
+_DEEPEST = 64  # no halving of an int64 is deeper
 
 
 @functools.cache
@@ -164,7 +166,7 @@ def pairwise_plan(d: int) -> I64:
         if stop - start <= _RUN:
             plan.append([start, stop, 0])
             return
-        middle = start + (stop - start) // 2 // _LANES * _LANES
+        middle = start + (stop - start) // 2 // LANES * LANES
         halve(start, middle)
         halve(middle, stop)
         plan[-1][2] += 1
@@ -181,23 +183,14 @@ def _exact_examples() -> tuple[object, ...]:
 
 
 @kernel
-def _block_sum(row: F32, query: F64, start: int, stop: int, lanes: F64) -> float:
-    """Add up the products of one block in NumPy's order; ``lanes`` is room for the eight parts."""
-    if stop - start < _LANES:
-        total = -0.0
-        for j in range(start, stop):
-            total += np.float64(row[j]) * query[j]
-        return total
-    for lane in range(_LANES):
-        lanes[lane] = np.float64(row[start + lane]) * query[start + lane]
-    whole = stop - (stop - start) % _LANES
-    for j in range(start + _LANES, whole, _LANES):
-        # slices, so that LLVM takes the eight lanes together: half the time of eight variables
-        part, weights = row[j : j + _LANES], query[j : j + _LANES]
-        for lane in range(_LANES):
-            lanes[lane] += np.float64(part[lane]) * weights[lane]
-    total = ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) + ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]))
-    for j in range(whole, stop):
+def _block_sum(row: F32, query: F64, start: int, stop: int) -> float:
+    """Add up the products of one block in NumPy's order."""
+    total = -0.0
+    if stop - start >= LANES:
+        whole = stop - (stop - start) % LANES
+        total = lane_sum(row, query, start, whole)
+        start = whole
+    for j in range(start, stop):
         total += np.float64(row[j]) * query[j]
     return float(total)
 
@@ -210,6 +203,19 @@ def _touch(matrix: F32, rows: I64) -> np.float32:
         for j in range(0, matrix.shape[1], _LINE):
             total += matrix[rows[i], j]
     return total
+
+
+@kernel
+def _exact_dot(row: F32, query: F64, plan: I64, sums: F64) -> float:
+    """Return the sum of a row's products in NumPy's order; ``sums`` is room for those of its blocks."""
+    depth = 0
+    for block in range(plan.shape[0]):
+        sums[depth] = _block_sum(row, query, plan[block, 0], plan[block, 1])
+        depth += 1
+        for _ in range(plan[block, 2]):
+            depth -= 1
+            sums[depth - 1] += sums[depth]
+    return float(sums[0])
 
 
 @kernel(examples=[_exact_examples])
@@ -232,137 +238,90 @@ def gather_exact_dots(matrix: F32, rows: I64, query: F64, plan: I64, out: F32) -
     -----
     O(m d); no copy of the rows is made.
     """
-    sums, lanes = np.empty(64), np.empty(_LANES)  # no halving of an int64 is deeper than 64
+    sums = np.empty(_DEEPEST)
     for i in range(rows.size):
         if i % _TOUCHED == 0:
             # reads that wait for nothing are under way side by side; the sums wait for one row after the other
             out[i] = _touch(matrix, rows[i : i + _TOUCHED])
-        row = matrix[rows[i]]
-        depth = 0
-        for block in range(plan.shape[0]):
-            sums[depth] = _block_sum(row, query, plan[block, 0], plan[block, 1], lanes)
-            depth += 1
-            for _ in range(plan[block, 2]):
-                depth -= 1
-                sums[depth - 1] += sums[depth]
-        out[i] = sums[0]
+        out[i] = _exact_dot(matrix[rows[i]], query, plan, sums)
 
 
-_STEPS = 2048  # of the scale on which the k-th largest product is found
-LEVELS = 127  # of a coarse row, on either side of 0
+def _proposal_examples() -> tuple[object, ...]:
+    matrix, rows, query, plan, _ = _exact_examples()
+    return matrix, rows, np.ones(2, np.float32), 1, 2, query, plan, 1, np.empty(1, np.int64), np.empty(1, np.float32)
 
 
-def _coarse_examples() -> tuple[object, ...]:
-    return np.zeros((2, 2), np.float32), np.empty((2, 2), np.int8), np.empty(2, np.float32), np.empty(2, np.float32)
-
-
-def _bounded_examples() -> tuple[object, ...]:
-    ones, live = np.ones(2, np.float32), np.ones(2, np.uint8)
-    codes = np.ones((2, 2), np.int8), ones, ones, np.ones(2, np.int16)
-    return *codes, 1.0, 1.0, 0.0, live, 1, np.empty(2, np.float32), np.empty(2, np.int64)
-
-
-@kernel(examples=[_coarse_examples])
-def coarse_rows(matrix: F32, out_codes: I8, out_scales: F32, out_errors: F32) -> None:
-    """Write rows with a byte for each number.
+@kernel(examples=[_proposal_examples])
+def best_proposals(
+    matrix: F32,
+    rows: I64,
+    promises: F32,
+    fetch: int,
+    covered: int,
+    query: F64,
+    plan: I64,
+    k: int,
+    out_rows: I64,
+    out_scores: F32,
+) -> int:
+    """Select the best of an index's proposals and of the rows behind it, by exact products.
 
     Parameters
     ----------
     matrix : float32 (n, d)
-    out_codes : int8 (n, d)
-        Written: each row is about its scale times these.
-    out_scales : float32 (n,)
-        Written.
-    out_errors : float32 (n,)
-        Written: how far the row may be from that; rounded up.
-    """
-    for i in range(matrix.shape[0]):
-        largest = np.float32(0.0)
-        for j in range(matrix.shape[1]):
-            largest = max(largest, abs(matrix[i, j]))
-        scale, squares = np.float32(largest / LEVELS), 0.0
-        for j in range(matrix.shape[1]):
-            level = math.floor(matrix[i, j] / scale + 0.5) if scale > 0.0 else 0.0
-            level = min(max(level, -LEVELS), LEVELS)
-            rest = np.float64(matrix[i, j]) - np.float64(scale) * level
-            squares += rest * rest
-            out_codes[i, j] = np.int8(level)
-        out_scales[i] = scale
-        out_errors[i] = math.sqrt(squares) * 1.000001
-
-
-@kernel(examples=[_bounded_examples])
-def bounded_nearest(
-    codes: I8,
-    scales: F32,
-    errors: F32,
-    levels: I16,
-    unit: float,
-    length: float,
-    slack: float,
-    live: U8,
-    k: int,
-    out_least: F32,
-    out_rows: I64,
-) -> int:
-    """Find the rows that may be among the k nearest, by bounds of their products.
-
-    Parameters
-    ----------
-    codes, scales, errors : int8 (n, d), float32 (n,), float32 (n,)
-        As `coarse_rows` gives them.
-    levels : int16 (d,)
-        The query is about ``unit`` times these; no product of a row with them exceeds int32.
-    unit : float
-    length : float
-        Of the query.
-    slack : float
-        What a product may be off beside the error of the row.
-    live : uint8 (n,) or (0,)
-        Rows that are 0 here are left out; empty means that none is.
+    rows : int64 (m,)
+        Proposed rows, the most promising first.
+    promises : float32 (m,)
+        Descending.
+    fetch : int
+        Proposals to score, 1 to m; those that promise as much as the last of them are scored, too.
+    covered : int
+        Rows of the index; those from here to n are scored one and all.
+    query, plan
+        As for `gather_exact_dots`.
     k : int
-        ≥ 1.
-    out_least : float32 (n,)
-        Written: room for the least product of each row.
-    out_rows : int64 (n,)
-        Written: the rows, ascending.
+        > 0.
+    out_rows : int64 (k,)
+        Written: the best, by product, then the higher row.
+    out_scores : float32 (k,)
+        Written: their products.
 
     Returns
     -------
     int
-        How many rows; -1 where fewer than k are surely above 0, as a row without a vector is not.
+        How many there are; -1 where that takes more: every proposal promises as much as the last, so that others may, or a
+        product is 0, as that of a row without a vector.
 
     Notes
     -----
-    O(n d); a quarter of the memory of `row_dots` is read.
+    O((m + n − covered) d).
     """
-    # apart from what is made of them: in one loop LLVM does not vectorise the products, which takes twice as long
-    totals = np.empty(codes.shape[0], np.int32)
-    for i in range(codes.shape[0]):
-        total = np.int32(0)
-        for j in range(levels.size):
-            total = np.int32(total + np.int32(codes[i, j]) * np.int32(levels[j]))
-        totals[i] = total
-    counts = np.zeros(_STEPS + 1, np.int64)
-    for i in range(totals.size):
-        least = np.float64(scales[i]) * unit * totals[i] - errors[i] * length - slack
-        if live.size and live[i] == 0:
-            least = -np.inf
-        out_least[i] = least
-        if least > 0.0:
-            counts[min(int(least * _STEPS), _STEPS)] += 1
-    found, step = counts[_STEPS], _STEPS
-    while found < k and step > 0:
-        step -= 1
-        found += counts[step]
-    floor = step / _STEPS
-    if not floor > 0.0:
+    end = fetch
+    while end < rows.size and promises[end] == promises[fetch - 1]:
+        end += 1
+    if end == rows.size and rows.size < covered:
         return -1
-    found = 0
-    for i in range(out_least.size):
-        if out_least[i] + 2.0 * (errors[i] * length + slack) >= floor:
-            out_rows[found] = i
-            found += 1
+    tail = matrix.shape[0] - covered
+    sums, keys = np.empty(_DEEPEST), np.empty(end + tail, np.int64)
+    for i in range(keys.size):
+        if i % _TOUCHED == 0 and i < end:
+            keys[i] = np.int64(_touch(matrix, rows[i : min(i + _TOUCHED, end)]))
+        row = rows[i] if i < end else covered + i - end
+        score = np.float32(_exact_dot(matrix[row], query, plan, sums))
+        if score == 0.0:
+            return -1
+        # bits of a float are in the order of floats, but for the sign: one number to sort by, the best is the least
+        bits = np.int64(np.float32(score).view(np.int32))
+        bits ^= (bits >> 32) & 0x7FFFFFFF
+        keys[i] = ~((bits << 32) | row)
+    sort_rows(keys, keys.size)
+    found = min(k, keys.size)
+    for i in range(found):
+        key = ~keys[i]
+        bits = key >> 32
+        bits ^= (bits >> 32) & 0x7FFFFFFF
+        out_rows[i] = key & 0xFFFFFFFF
+        out_scores[i] = np.int32(bits).view(np.float32)
     return found
 
 

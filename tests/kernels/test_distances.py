@@ -9,15 +9,13 @@ from hypothesis import strategies as st
 
 from lamina_kernels import distances
 from lamina_kernels.distances import (
-    bounded_nearest,
-    coarse_rows,
     exact_dots,
     gather_exact_dots,
     pairwise_plan,
     unit_rows,
     unit_rows_numpy,
 )
-from lamina_kernels.layouts import F32, I8, I64, U8
+from lamina_kernels.layouts import F32, I64
 from tests.oracles import distances as oracle
 
 
@@ -153,48 +151,3 @@ def test_the_first_row_that_is_not_finite_is_told(wrong: float) -> None:
 def test_the_greatest_numbers_do_not_overflow() -> None:
     rows = np.full((1, 300), np.finfo(np.float32).max)
     np.testing.assert_allclose(np.linalg.norm(kernel_rows(rows).astype(np.float64)), 1.0, rtol=1e-6)
-
-
-@pytest.mark.parametrize("d", [1, 7, 64, 256])
-def test_coarse_rows_are_as_near_as_they_say(d: int) -> None:
-    matrix = np.concatenate([random_units(200, d), np.zeros((1, d), np.float32), np.full((1, d), 1e-42, np.float32)])
-    codes, scales, errors = coarse(matrix)
-    off = np.linalg.norm(matrix.astype(np.float64) - scales[:, None].astype(np.float64) * codes, axis=1)
-    assert (off <= errors).all()
-    assert errors[:200].max() <= 0.5 * np.sqrt(d) * scales[:200].max() * 1.01
-
-
-@pytest.mark.parametrize("d", [16, 256])
-@pytest.mark.parametrize("masked", [False, True])
-def test_bounds_leave_every_row_that_may_be_among_the_nearest(d: int, masked: bool) -> None:
-    rng = np.random.default_rng(d)
-    matrix = random_units(3_000, d)
-    matrix[100:120] = matrix[100]  # which tie, and must all be left
-    matrix[200:300] = 0.0
-    live = (rng.random(len(matrix)) < 0.7).astype(np.uint8) if masked else np.empty(0, np.uint8)
-    for query in (matrix[100], *random_units(20, d, 1)):
-        found = bounded(matrix, query, live, 40)
-        assert found is not None
-        scores = distances.exact_dots(matrix, query)
-        scores[live == 0 if masked else scores == 9] = -9
-        best = np.lexsort((-np.arange(len(matrix)), -scores))[:40]
-        assert set(best.tolist()) <= set(found.tolist())
-        assert len(found) < 0.25 * len(matrix)
-    assert (
-        bounded(matrix, matrix[100], live, 2_950) is None
-    )  # no bound is above 0: rows without a vector could be meant
-
-
-def coarse(matrix: F32) -> tuple[I8, F32, F32]:
-    out = np.empty(matrix.shape, np.int8), np.empty(len(matrix), np.float32), np.empty(len(matrix), np.float32)
-    coarse_rows(matrix, *out)
-    return out
-
-
-def bounded(matrix: F32, query: F32, live: U8, k: int) -> I64 | None:
-    unit = float(np.abs(query).max()) / 30_000
-    levels = np.rint(query / unit)
-    slack = 1.1 * float(np.linalg.norm(query - unit * levels)) + 1e-6
-    rows, least = np.empty(len(matrix), np.int64), np.empty(len(matrix), np.float32)
-    found = bounded_nearest(*coarse(matrix), levels.astype(np.int16), unit, 1.0, slack, live, k, least, rows)
-    return rows[:found] if found >= 0 else None

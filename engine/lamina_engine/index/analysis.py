@@ -47,6 +47,7 @@ _MEMO_LIMIT = 1 << 19
 _MEMO_HASHES = 8
 """Hashes a table may hold for each piece it may, on average: bounds what long pieces leave behind in it."""
 _ASKED_LIMIT = 1 << 14
+_APOSTROPHES = frozenset(languages.APOSTROPHES)
 _SURFACE_CRC = zlib.crc32(b"=")
 _MEMO_PIECE_CHARS = 48
 """Longer pieces hardly ever repeat: they are analysed each time and not remembered."""
@@ -162,11 +163,13 @@ def fold(word: str) -> str:
     return unicodedata.normalize("NFKC", "".join(kept))
 
 
+@functools.lru_cache(_ASKED_LIMIT)
 def term_hash(term: str) -> int:
     """Return the uint32 under which forward lists hold a stem."""
     return zlib.crc32(term.encode("utf-8", "surrogatepass"))
 
 
+@functools.lru_cache(_ASKED_LIMIT)
 def surface_hash(surface: str) -> int:
     """Hash a surface form to uint32, in another namespace than `term_hash`."""
     return zlib.crc32(surface.encode("utf-8", "surrogatepass"), _SURFACE_CRC)
@@ -355,7 +358,7 @@ class Analyzer:
         """Rows analysed so far."""
         self._table: WordTable | None = None
         self._asked: dict[str, list[Term]] = {}
-        self._foreign: dict[tuple[str, tuple[str, ...]], tuple[tuple[str, str], ...]] = {}
+        self._foreign: dict[tuple[str, tuple[str, ...]], dict[str, tuple[str, ...]]] = {}
 
     def tokens(self, text: str) -> list[Term]:
         """Return the terms of a text, in order, as indexed.
@@ -426,7 +429,7 @@ class Analyzer:
         ]
 
     def _without_elisions(self, text: str, among: Sequence[str]) -> str:
-        if not any(mark in text for mark in languages.APOSTROPHES):
+        if _APOSTROPHES.isdisjoint(text):
             return text
         for language in among:
             if (pattern := languages.elision(language)) is not None:
@@ -440,28 +443,28 @@ class Analyzer:
         found: dict[str, tuple[str, ...]] = {}
         if not among:
             return found
-        of_surface: dict[str, list[str]] = {}
+        of_surface: dict[str, tuple[str, ...]] = {}
         for piece in text.split():
-            for surface, stem in self._foreign_stems(piece, among):
-                of_surface.setdefault(surface, []).append(stem)
+            for surface, stems in self._foreign_stems(piece, among).items():
+                known = of_surface.get(surface)
+                of_surface[surface] = stems if known is None else (*known, *stems)
         for stem, forms in surfaces.items():
-            stems = dict.fromkeys([other for form in forms for other in of_surface.get(form, ())])
-            stems.pop(stem, None)
-            if stems:
-                found[stem] = tuple(stems)
+            others = [other for form in forms for other in of_surface.get(form, ()) if other != stem]
+            if others:
+                found[stem] = tuple(dict.fromkeys(others))
         return found
 
-    def _foreign_stems(self, piece: str, among: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-        """Return the words of a piece, each with a stem in another language; remembered."""
+    def _foreign_stems(self, piece: str, among: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
+        """Return the words of a piece, each with its stems in other languages; remembered."""
         found = self._foreign.get((piece, among))
         if found is None:
-            pairs: dict[tuple[str, str], None] = {}
+            stems: dict[str, dict[str, None]] = {}
             for language in among:
                 surface = ""
                 for term in self.of(language)._query_terms(piece):
                     surface = surface if term.kind == "variant" else term.surface
-                    pairs[surface, term.stem] = None
-            found = tuple(pairs)
+                    stems.setdefault(surface, {})[term.stem] = None
+            found = {surface: tuple(each) for surface, each in stems.items()}
             if len(self._foreign) >= _ASKED_LIMIT:
                 self._foreign.clear()
             if len(piece) <= _MEMO_PIECE_CHARS:

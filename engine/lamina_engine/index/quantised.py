@@ -22,13 +22,16 @@ from lamina_engine.index import fastscan
 from lamina_engine.index.sealed import Seal
 from lamina_engine.index.vectors import F32, Nearest, VectorBlocks, as_query
 
-MIN_ROWS: Final = 16_384
-"""Below, an exact scan is faster than it needs to be."""
+MIN_ROWS: Final = 8_192
+"""Below, an exact scan is fast enough."""
 MIN_DIM: Final = 32
 """Below, half a byte a pair of dimensions is too little (recall@10 0.92 at 16), and exact scans are cheap."""
 STEP: Final = 4_096
 """The covered rows are a multiple of this; the rest is scanned exactly."""
-TRAINING_STEPS: Final = (16_384, 65_536, 262_144)
+SMALL_STEP: Final = 128
+"""The same below `SMALL_ROWS`, where a scan of thousands of rows would take longer than that of the codes."""
+SMALL_ROWS: Final = 65_536
+TRAINING_STEPS: Final = (8_192, 65_536, 262_144)
 """Lengths of the training prefix; the codebook changes only when the log passes one of them."""
 
 _SAMPLE: Final = 16_384
@@ -61,7 +64,8 @@ def train_rows(n_rows: int) -> int:
 
 def covered_rows(n_rows: int) -> int:
     """Return how many rows the index of a log of ``n_rows`` covers; 0 where it has none."""
-    return n_rows // STEP * STEP if n_rows >= MIN_ROWS else 0
+    step = SMALL_STEP if n_rows < SMALL_ROWS else STEP
+    return n_rows // step * step if n_rows >= MIN_ROWS else 0
 
 
 class QuantisedIndex:
@@ -179,9 +183,13 @@ class QuantisedIndex:
         InvalidArgument
             A query of another dimension, or not finite.
         """
-        vector = _padded(as_query(query, self.dim)[np.newaxis])
-        with _threads(1, fastscan.openmp(self._faiss)):  # a second OpenMP thread doubles the time of one query
+        vector, library = _padded(as_query(query, self.dim)[np.newaxis]), fastscan.openmp(self._faiss)
+        before = library.omp_get_max_threads()
+        library.omp_set_num_threads(1)  # a second OpenMP thread doubles the time of one query
+        try:
             promises, rows = self._faiss.search(vector, min(n, self.rows))
+        finally:
+            library.omp_set_num_threads(before)
         return Nearest(rows[0], promises[0])
 
     def save(self, path: Path, *, sync: bool = False, origin: bytes = b"") -> None:

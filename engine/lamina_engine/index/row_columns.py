@@ -163,6 +163,10 @@ class CategoryTable:
             return self._nothing(snapshot.rows("chunks"))
         return self._columns[field].of(snapshot)
 
+    def has_values(self, snapshot: Snapshot, field: str) -> bool:
+        """Return True if any row of a version has a value in a field."""
+        return not self._lacks_values(snapshot, field)
+
     def _lacks_values(self, snapshot: Snapshot, field: str) -> bool:
         """Return True if no row of a version has a value in a field, as is usual for some."""
         checked, rows = self._without.get(field, 0), snapshot.rows("chunks")

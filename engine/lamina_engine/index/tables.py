@@ -16,7 +16,6 @@ from lamina_engine.clock import MISSING_US
 from lamina_engine.index import inverted
 from lamina_engine.index.analysis import ANALYSIS_ID, Analyzer, language_mark
 from lamina_engine.index.cache import Cache
-from lamina_engine.index.coarse import CoarseVectors
 from lamina_engine.index.inverted import InvertedLists, InvertedSegment, open_lists
 from lamina_engine.index.keys import KeyIndex, KeysDamaged, hash_ids, hash_versions
 from lamina_engine.index.languages import LANGUAGES
@@ -135,8 +134,6 @@ class Tables(Cache):
         """created_at, us; `MISSING_US` where unknown."""
         self.previous = RowColumn(self._read_previous)
         """Row of the chunk whose words each short chunk was indexed with; -1 for none."""
-        self.coarse = CoarseVectors()
-        """Vectors of small vaults, for exact scans."""
         self.shown: dict[int, dict[str, Any]] = {}
         """Stored fields of chunks read lately, by row; see `lamina_engine.chunks.reading.fields_at`."""
         self._terms: dict[str, tuple[int, TermRows]] = {}
@@ -371,7 +368,7 @@ class Tables(Cache):
         does, each call looks for it.
         """
         known = self._lists
-        if known is not None and known.version == snapshot.version and not os.path.exists(known.awaited):  # noqa: PTH110  each recall may ask: no Path is made for it
+        if known is not None and known.version == snapshot.version and not (known.awaited and os.path.exists(known.awaited)):  # noqa: PTH110  each recall may ask: no Path is made for it
             return known.lists
         with self._lock:
             opened: list[InvertedSegment] = []

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from lamina_engine.columns import split_rows
 from lamina_engine.errors import InvalidArgument
-from lamina_kernels.distances import exact_dots, gather_dots, gather_exact_dots, pairwise_plan, row_dots
+from lamina_kernels.distances import best_proposals, exact_dots, gather_dots, gather_exact_dots, pairwise_plan, row_dots
 
 F32: TypeAlias = NDArray[np.float32]
 Rows: TypeAlias = NDArray[np.int64]
@@ -44,7 +44,7 @@ class Nearest(NamedTuple):
     @classmethod
     def best(cls, rows: Rows, scores: F32, k: int) -> Nearest:
         """Return the k best of some rows with exact scores."""
-        order = np.lexsort((-rows, -scores))[:k]
+        order = _rank(rows, scores)[:k]
         return cls(rows[order], scores[order])
 
     @classmethod
@@ -127,6 +127,10 @@ class VectorBlocks:
         out = np.empty(len(rows), np.float32)
         if gather_exact_dots.ready:
             wide, plan = vector.astype(np.float64), pairwise_plan(self.dim)
+            if len(self.arrays) == 1 and len(rows):
+                self._check_rows(rows)
+                gather_exact_dots(self.arrays[0], rows, wide, plan, out)
+                return out
             for array, places, offsets in self._groups(rows):
                 part = out[places] if isinstance(places, slice) else np.empty(len(offsets), np.float32)
                 gather_exact_dots(array, offsets, wide, plan, part)
@@ -165,10 +169,14 @@ class VectorBlocks:
             for begin in range(max(start - first, 0), min(stop - first, len(array)), length):
                 yield first + begin, array[begin : min(begin + length, stop - first)]
 
+    def _check_rows(self, rows: Rows) -> None:
+        if rows.view(np.uint64).max() >= self.rows:  # one below 0 is a large one there
+            raise InvalidArgument(f"rows {rows.min()} to {rows.max()} asked of a log with rows 0 to {self.rows - 1}")
+
     def _groups(self, rows: Rows) -> list[tuple[F32, slice | Rows, Rows]]:
         """Return each segment's array with some of the rows, their places and their offsets there."""
-        if len(rows) and rows.view(np.uint64).max() >= self.rows:  # one below 0 is a large one there
-            raise InvalidArgument(f"rows {rows.min()} to {rows.max()} asked of a log with rows 0 to {self.rows - 1}")
+        if len(rows):
+            self._check_rows(rows)
         parts = split_rows(rows, self.starts[:-1]) if self.arrays else []
         return [(self.arrays[number], places, offsets) for number, places, offsets in parts]
 
@@ -182,6 +190,8 @@ def as_query(query: F32, dim: int) -> F32:
         Another dimension, or a value that is not finite.
     """
     vector = np.ascontiguousarray(query, np.float32)
+    if vector.shape == (dim,) and math.isfinite(vector.dot(vector)):  # as a rule, and the squares of few overflow
+        return vector
     if vector.shape != (dim,):
         raise InvalidArgument(
             f"the query has shape {vector.shape}, the vectors of this log have {dim} dimensions; "
@@ -211,6 +221,14 @@ def check_request(
     if mask is not None and len(mask) < end:
         raise InvalidArgument(f"the row mask has {len(mask)} entries, the rows end at {end}")
     return vector, start, end
+
+
+def _rank(rows: Rows, scores: F32) -> Rows:
+    """Return the positions of distinct rows, the best score first; of equal ones the higher row."""
+    # bits of floats are in the order of the floats, but for a sign, so one sort of whole numbers does it
+    bits = (scores + np.float32(0.0)).view(np.int32).astype(np.int64)  # and no zero has a sign
+    bits ^= (bits >> 32) & 0x7FFF_FFFF
+    return np.argsort((bits << 32) | rows)[::-1]
 
 
 def have_vectors(blocks: VectorBlocks, rows: Rows, scores: F32) -> NDArray[np.bool_]:
@@ -403,6 +421,8 @@ _SPARE_CANDIDATES: Final = 3
 """Times k: rows scored exactly where many are wanted."""
 _TIED: Final = 64
 """Rows asked for beside the candidates, so that what ties with the last of them by its codes is among them; they cost nothing."""
+_SHORT_TAIL: Final = 1_024
+"""A tail of so few rows is scored with the proposals: fewer steps than a scan of its own."""
 _MOST: Final = 8
 """A proposal of an eighth of a million rows takes three times as long as one of 200; of a fiftieth, a quarter more."""
 
@@ -467,16 +487,25 @@ def search(
     selected = stop if live is None else int(np.count_nonzero(live[:stop]))
     if index is None or _exact_is_better(selected, stop, index.rows):
         return blocks.scan(vector, k, stop=stop, mask=live)
+    if live is None and best_proposals.ready and len(blocks.arrays) == 1 and index.rows <= stop <= index.rows + _SHORT_TAIL:
+        found = _best_of_one(blocks.arrays[0][:stop], index, vector, k, max(candidates, _SPARE_CANDIDATES * k))
+        if found is not None:
+            return found
     covered = min(index.rows, stop)
-    head = _proposed(blocks, index, vector, k, covered, live, max(candidates, _SPARE_CANDIDATES * k))
+    tail = np.arange(covered, stop)
+    is_short = len(tail) <= _SHORT_TAIL
+    if live is not None and is_short:
+        tail = tail[live[covered:stop] != 0]
+    beside = tail if is_short else tail[:0]
+    head = _proposed(blocks, index, vector, k, covered, live, max(candidates, _SPARE_CANDIDATES * k), beside)
     if head is None:
         return blocks.scan(vector, k, stop=stop, mask=live)
-    if covered == stop:
+    if is_short:
         return Nearest(head.rows[:k], head.scores[:k])
     # of the tail only what can be among the k best of both is scored
     floor = float(head.scores[k - 1]) if len(head.rows) >= k else None
-    tail = blocks.scan(vector, k, start=covered, stop=stop, mask=live, floor=floor)
-    return Nearest.best(np.concatenate([head.rows, tail.rows]), np.concatenate([head.scores, tail.scores]), k)
+    rest = blocks.scan(vector, k, start=covered, stop=stop, mask=live, floor=floor)
+    return Nearest.best(np.concatenate([head.rows, rest.rows]), np.concatenate([head.scores, rest.scores]), k)
 
 
 def _exact_is_better(selected: int, stop: int, indexed: int) -> bool:
@@ -485,10 +514,24 @@ def _exact_is_better(selected: int, stop: int, indexed: int) -> bool:
     return narrow or (stop < indexed and stop <= PAST_ROWS)
 
 
+def _best_of_one(matrix: F32, index: Candidates, query: F32, k: int, fetch: int) -> Nearest | None:
+    """Return the best of the proposals and of a short tail, all in one segment; None where that takes more proposals."""
+    if fetch > max(index.rows // _MOST, CANDIDATES):
+        return None
+    proposed = index.search(query, min(fetch + _TIED, index.rows))
+    if len(proposed.rows) < fetch:
+        return None
+    rows, scores = np.empty(k, np.int64), np.empty(k, np.float32)
+    found = best_proposals(
+        matrix, *proposed, fetch, index.rows, query.astype(np.float64), pairwise_plan(query.size), k, rows, scores
+    )
+    return Nearest(rows[:found], scores[:found]) if found >= 0 else None
+
+
 def _proposed(
-    blocks: VectorBlocks, index: Candidates, query: F32, k: int, covered: int, live: Mask | None, wanted: int
-) -> Nearest | None:
-    """Score the index's proposals among selected rows; None if it takes too many.
+    blocks: VectorBlocks, index: Candidates, query: F32, k: int, covered: int, live: Mask | None, wanted: int, beside: Rows
+) -> Nearest | None:  # fmt: skip
+    """Score the index's proposals among selected rows, and rows beside them; None if it takes too many.
 
     As many selected rows are scored as without a filter, so that recall does not depend on the filter.
     """
@@ -501,26 +544,33 @@ def _proposed(
         rows, promises = index.search(query, min(fetch + _TIED, index.rows))
         # a row with the codes of another promises the same, and which of them the index names is left to chance
         end = int(np.searchsorted(-promises, -promises[fetch - 1], side="right"))
-        fits = rows[:end] < covered
-        if live is not None:
-            fits &= live[np.minimum(rows[:end], covered - 1)] != 0
-        best, promise = _scored(blocks, rows[:end][fits], promises[:end][fits], query)
         # copies of one vector promise the same: where so many tie with a hit, the newest copy may be missing
-        whole = end < len(promises) or len(promises) == index.rows
-        settled = whole or (len(promise) >= k and promise[:k].min() > promises[-1])
-        if settled and len(best.rows) >= max(k, wanted // 2):
+        whole, last = end < len(promises) or len(promises) == index.rows, promises[-1]
+        rows, promises = rows[:end], promises[:end]
+        if share < 1.0:
+            fits = rows < covered
+            if live is not None:
+                fits &= live[np.minimum(rows, covered - 1)] != 0
+            rows, promises = rows[fits], promises[fits]
+        best, promise = _scored(blocks, rows, promises, query, beside)
+        found = int(np.count_nonzero(promise < np.inf))
+        settled = whole or (found >= k and promise[:k].min() > last)
+        if settled and found >= max(k, wanted // 2):
             return best
         if fetch == index.rows:
             return None
         wanted *= 2
-    return Nearest.nothing()
+    return _scored(blocks, beside[:0], np.empty(0, np.float32), query, beside)[0]
 
 
-def _scored(blocks: VectorBlocks, rows: Rows, promises: F32, query: F32) -> tuple[Nearest, F32]:
-    """Return rows that have a vector by exact score, and beside them what the index promised."""
+def _scored(blocks: VectorBlocks, rows: Rows, promises: F32, query: F32, beside: Rows) -> tuple[Nearest, F32]:
+    """Return rows that have a vector by exact score, and what the index promised: infinity for those ``beside``."""
+    if len(beside):
+        rows = np.concatenate([rows, beside])
+        promises = np.concatenate([promises, np.full(len(beside), np.inf, np.float32)])
     scores = blocks.dots_of(rows, query)
     if not scores.all():
         keep = np.flatnonzero(have_vectors(blocks, rows, scores))
         rows, scores, promises = rows[keep], scores[keep], promises[keep]
-    order = np.lexsort((-rows, -scores))
+    order = _rank(rows, scores)
     return Nearest(rows[order], scores[order]), promises[order]

@@ -11,9 +11,18 @@ from msgspec import Struct
 
 from lamina_engine.chunks.turns import QUESTION
 from lamina_engine.recall.lanes import Words, cosines
-from lamina_engine.recall.score import AgeScale, age_scale, row_factors, score_rows
-from lamina_kernels.candidates import join_lanes, match_candidates, reciprocal_rank_fusion
-from lamina_kernels.layouts import F32, F64, I64
+from lamina_engine.recall.score import (
+    AgeScale,
+    age_scale,
+    formula_of_all,
+    order_by_id,
+    row_factors,
+    row_traits,
+    score_rows,
+    special_factors,
+)
+from lamina_kernels.candidates import Joined, join_lanes, match_candidates, rank_candidates, reciprocal_rank_fusion
+from lamina_kernels.layouts import F32, F64, I64, U8
 
 if TYPE_CHECKING:
     from lamina_engine.index.view import View
@@ -94,17 +103,20 @@ def score_candidates(
     )
     rows, bm25, cosine = joined.rows, joined.lexical_score, joined.vector_score
     # a row's score does not depend on the batch: those of the lanes are what these calls would give
-    if len(rest := np.flatnonzero(np.isnan(bm25))):
+    if len(rest := np.isnan(bm25).nonzero()[0]):
         bm25[rest] = words.score(rows[rest])
-    if len(rest := np.flatnonzero(np.isnan(cosine))):
+    if len(rest := np.isnan(cosine).nonzero()[0]):
         cosine[rest] = cosines(view, query, rows[rest])
     ranks = (
         _rank_scores(rows, lexical, vector, share, profile.rank_constant) if profile.fusion == "ranks" else _NO_SCORES
     )
     asks = (roles[rows] == question).view(np.uint8) if roles.size else _NO_MASK
-    parts = match_candidates(
-        bm25, cosine, joined.before, words.ceiling, share, profile.spread, ranks, asks, profile.dialogue.answers
-    )
+    matched = bm25, cosine, joined.before, words.ceiling, share, profile.spread, ranks, asks, profile.dialogue.answers
+    if rank_candidates.ready and not any(facts):
+        ranked = _rank_at_once(view, request, rows, joined, matched)
+        if ranked is not None:
+            return ranked
+    parts = match_candidates(*matched)
     found = Candidates(
         rows, bm25, parts.coverage, cosine, joined.lexical_rank, joined.vector_rank, parts.own, parts.received,
         parts.semantic, _NO_SCORES, _NO_SCORES,
@@ -115,6 +127,41 @@ def score_candidates(
     scale = age_scale(view, request, found.rows, found.semantic)
     score, order = score_rows(view, request, found.rows, found.semantic, factor, scale=scale)
     return msgspec.structs.replace(found, factor=factor, score=score, scale=scale), order
+
+
+def _rank_at_once(
+    view: View,
+    request: Request,
+    rows: I64,
+    joined: Joined,
+    matched: tuple[F64, F64, I64, float, float, float, F64, U8, float],
+) -> tuple[Candidates, list[int]] | None:
+    """Match, age and rank candidates in one call; None where scores need what the call does not know."""
+    formula = formula_of_all(view, request)
+    if formula is None:
+        return None
+    decay = request.profile.decay
+    scaled = decay.least_match is not None and formula.semantic_weight < 1.0
+    least, speed = (decay.least_match if scaled else -1.0), decay.speed if scaled else 1.0
+    columns, order, newest = np.empty((6, rows.size)), np.empty(rows.size, np.int64), np.empty(2, np.int64)
+    count, tied, best = rank_candidates(
+        rows, *matched, *row_traits(view, request.profile), special_factors(view, request, rows), least, request.aged_us,
+        speed, formula, *columns, order, newest,
+    )  # fmt: skip
+    to_us, is_far = newest.tolist()
+    if is_far:
+        return None
+    bm25, cosine = matched[:2]
+    coverage, own, received, semantic, factor, score = columns
+    found = Candidates(
+        rows, bm25, coverage, cosine, joined.lexical_rank, joined.vector_rank, own, received, semantic, factor, score,
+        AgeScale(best, to_us) if scaled else None,
+    )  # fmt: skip
+    ranked = order[:count]
+    if tied:
+        ranked = order_by_id(view, rows, score)
+    positions: list[int] = ranked.tolist()
+    return found, positions
 
 
 def score_by_time(view: View, request: Request, rows: I64, most: int) -> tuple[Candidates, list[int]]:

@@ -37,9 +37,12 @@ _NO_BUDGET: Final = 2**62
 def fold(view: View, page: Page, candidates: Candidates, order: list[int]) -> tuple[list[int], dict[int, list[str]]]:
     """Leave out contents that an earlier position has; return the rest, and the ids folded."""
     # of all candidates, which ascend as a rule: to gather rows in the order of their scores takes twice as long
-    hashes = view.snapshot.numbers("chunks", "version", candidates.rows)[order].tolist()
-    if len(set(hashes)) == len(hashes) and page.contents.isdisjoint(hashes):  # as a rule nothing repeats
-        return order, {}
+    found = view.snapshot.numbers("chunks", "version", candidates.rows)
+    if not page.contents:
+        ascending = np.sort(found)
+        if not (ascending[1:] == ascending[:-1]).any():  # as a rule nothing repeats
+            return order, {}
+    hashes = found[order].tolist()
     owner: dict[int, int] = {}
     folded: dict[int, list[str]] = {}
     for position, row, content in zip(order, candidates.rows[order].tolist(), hashes, strict=True):

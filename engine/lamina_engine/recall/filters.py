@@ -79,6 +79,9 @@ _Reader = Callable[[Any, str], int]
 """Reads a date; the text says which."""
 
 
+_EVERYTHING: Final = All(())
+
+
 def parse_filter(where: Where | None, tz: str = "UTC", now_us: int | None = None) -> Node:
     """Parse a filter; None is true everywhere, and dates without a zone are read in ``tz``.
 
@@ -92,7 +95,7 @@ def parse_filter(where: Where | None, tz: str = "UTC", now_us: int | None = None
 
         return parse_moment(value, tz, now_us, what=what)
 
-    return _parse_node({} if where is None else where, read, 0)
+    return _EVERYTHING if where is None else _parse_node(where, read, 0)
 
 
 def _parse_node(where: Any, read: _Reader, depth: int) -> Node:

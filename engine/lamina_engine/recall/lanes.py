@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from lamina_engine.index import vectors
 from lamina_engine.index.analysis import QueryTerm, surface_hash, term_hash
-from lamina_engine.index.coarse import LEAST_ROWS
 from lamina_engine.index.inverted import TermPostings
 from lamina_engine.index.scoring import Bm25, WeightedQuery, inverse_document_frequency, scoring_terms, weigh
 from lamina_engine.index.tail import Matches
@@ -154,7 +153,9 @@ class Words:
             self._count_within(scope, postings)
         self.query: WeightedQuery = weigh(found, self._counts, self._rows, bm25)
         self._postings = postings.only(self.query.hashes)
-        most = float(np.cumsum(self.query.idf)[-1]) if len(self.query.idf) else 0.0
+        most = 0.0
+        for weight in self.query.idf.tolist():  # one by one: `sum` rounds otherwise in some versions
+            most += weight
         self.ceiling = (most - self.query.again + sum(bonus.weight for bonus in self._bonuses)) * (bm25.k1 + 1.0)
         """Upper bound of any score: every term, at unlimited frequency."""
         self.names = (*self.query.terms, *(bonus.name for bonus in self._bonuses))
@@ -302,11 +303,7 @@ def vector_lane(view: View, query: F32, selection: Selection, depth: int) -> Lan
         return EMPTY
     live = selection.live[:rows] if selection.live is not None else None
     index = view.tables.quantised(view.snapshot)
-    found = None
-    if index is None and rows >= LEAST_ROWS:
-        found = view.tables.coarse.nearest(view.snapshot.vector_log, view.vectors, query, depth, rows, live)
-    if found is None:
-        found = vectors.search(view.vectors, index, query, depth, n_rows=rows, live=live)
+    found = vectors.search(view.vectors, index, query, depth, n_rows=rows, live=live)
     scores = found.scores.astype(np.float64)
     positive = int(np.count_nonzero(scores > 0.0))  # they descend, equal ones by higher row, as in every lane
     return Lane(found.rows[:positive], scores[:positive])
@@ -314,6 +311,8 @@ def vector_lane(view: View, query: F32, selection: Selection, depth: int) -> Lan
 
 def cosines(view: View, query: F32 | None, rows: I64) -> F64:
     """Return exact cosines of some rows to a query, float64 (n,); 0 without a vector."""
+    if query is not None and view.vector_rows == view.rows:  # as a rule
+        return view.vectors.dots(rows, query).astype(np.float64)
     out = np.zeros(len(rows))
     if query is not None and view.vector_rows:
         has = rows < view.vector_rows

@@ -98,4 +98,5 @@ def first_page(request: Request) -> Page:
 
 def has_all(lanes: tuple[Lane, Lane], depth: int) -> bool:
     """Return True where lanes of a depth hold every row that they could find."""
-    return all(len(lane.rows) < depth for lane in lanes)
+    words, vectors = lanes
+    return len(words.rows) < depth and len(vectors.rows) < depth

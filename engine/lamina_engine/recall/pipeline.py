@@ -376,7 +376,7 @@ def _rank(memory: Memory, view: View, request: Request, page: Page, *, with_fact
 
         candidates, order, composite = score_composite(view, request, candidates, order, folded)
     rate = (
-        _sure if near.size else _rating(memory, view, request, words, query, corrections, facts, candidates.rows[order])
+        _sure if near.size else _rating(memory, view, request, words, query, corrections, facts, candidates.rows, order)
     )
     candidates = page.lower(candidates)
     varied = order if request.fill else vary(view, profile, candidates, order, folded)
@@ -403,7 +403,7 @@ def _sure() -> float:
 
 def _rating(
     memory: Memory, view: View, request: Request, words: Words, query: F32 | None, corrections: Corrections, facts: FactLane,
-    rows: I64,
+    rows: I64, order: list[int],
 ) -> Callable[[], float]:  # fmt: skip
     """Return a function of the confidence of the best of ten hits, or of a fact that answers."""
 
@@ -411,7 +411,7 @@ def _rating(
     def rate() -> float:
         asked = [answer for answer in (*facts.alone, *(hit.answer for hit in facts.chunks.values())) if answer.asked]
         known = max((answer.score for answer in asked), default=0.0) / FULL
-        rated = _rate_rows(memory, view, request, words, query, corrections, rows[:LOOKED_AT])
+        rated = _rate_rows(memory, view, request, words, query, corrections, rows[order[:LOOKED_AT]])
         return max(known, float(rated.max(initial=0.0)))
 
     return rate

@@ -23,6 +23,7 @@ from lamina_engine.index.state import INVALIDATED
 from lamina_engine.recall.dialogue import turn_factors
 from lamina_engine.recall.whose import scope_factors
 from lamina_kernels import scoring
+from lamina_kernels.candidates import RowTraits
 from lamina_kernels.layouts import BOOL, F64, I64
 from lamina_kernels.scoring import Formula
 
@@ -30,12 +31,13 @@ if TYPE_CHECKING:
     from lamina_engine.index.accesses import Accesses
     from lamina_engine.index.row_columns import CategoryTable
     from lamina_engine.index.view import View
-    from lamina_engine.profiles import Decay
+    from lamina_engine.profiles import Decay, Profile
     from lamina_engine.recall.request import Request
     from lamina_engine.store.snapshot import Snapshot
 
 SECONDS_PER_DAY: Final = 86_400.0
-_NO_HALF_LIVES: Final = np.empty(0)
+_NOTHING: Final = np.empty(0)
+_TRAITS: Final = "row traits"
 _SHOWN_INVALIDATED: Final = 0.5
 """Factor of an invalidated chunk that only a filter on status selects."""
 
@@ -106,7 +108,7 @@ def score_rows(
     formula = _formula(request, weight, scale)
     created = view.created_us[rows]
     half_lives = (
-        _faded(half_lives_of(view, rows, decay, request.aged_us), decay, scale) if weight < 1.0 else _NO_HALF_LIVES
+        _faded(half_lives_of(view, rows, decay, request.aged_us), decay, scale) if weight < 1.0 else _NOTHING
     )
     multipliers: list[F64] = []
     if boosts.session != 1.0 and request.session is not None:
@@ -116,7 +118,7 @@ def score_rows(
     stacked = np.array(multipliers) if multipliers else np.empty((0, len(rows)))
     most = len(rows) if most is None else most
     scored = scoring.score_rows(semantic, factor, created, half_lives, stacked, formula, most)
-    order = _by_id(view, rows, created, scored)[:most] if scored.tied else scored.order
+    order = order_by_id(view, rows, scored.score)[:most] if scored.tied else scored.order
     ranked: list[int] = order.tolist()
     return scored.score, ranked
 
@@ -128,7 +130,7 @@ def blend_rows(view: View, request: Request, rows: I64, semantic: F64, scale: Ag
     half_lives = (
         _faded(half_lives_of(view, rows, decay, request.aged_us), decay, scale)
         if decay.semantic_weight < 1.0
-        else _NO_HALF_LIVES
+        else _NOTHING
     )
     factor, none = row_factors(view, request, rows), np.empty((0, len(rows)))
     return scoring.score_rows(semantic, factor, view.created_us[rows], half_lives, none, formula, 0).score
@@ -146,6 +148,42 @@ def row_factors(view: View, request: Request, rows: I64, *, turns: bool = True) 
         return factors
     invalidated = view.state.status[rows] == INVALIDATED
     return np.where(invalidated, (profile.invalidated or _SHOWN_INVALIDATED) * factors, factors)
+
+
+def special_factors(view: View, request: Request, rows: I64) -> F64:
+    """Return `row_factors` where more than roles make them, else nothing."""
+    dialogue, turns = request.profile.dialogue, view.categories.has_values(view.snapshot, "session")
+    if view.all_active and not request.scopes and not (turns and (dialogue.length or (dialogue.named and request.named))):
+        return _NOTHING
+    return row_factors(view, request, rows)
+
+
+def row_traits(view: View, profile: Profile) -> RowTraits:
+    """Return the columns of a view that scores read, and a profile's numbers for their codes."""
+    known: tuple[Profile, RowTraits] | None = view.peek_cached(_TRAITS)
+    if known is None or known[0] is not profile:
+        known = view.put_cached(_TRAITS, (profile, _read_traits(view, profile)))
+    return known[1]
+
+
+def _read_traits(view: View, profile: Profile) -> RowTraits:
+    snapshot, categories, decay = view.snapshot, view.categories, profile.decay
+    types, collections = categories.column(snapshot, "type"), categories.column(snapshot, "collection")
+    roles = categories.column(snapshot, "role")  # columns first: they read the names
+    return RowTraits(
+        view.created_us, types, collections, roles, categories.numbers("type", decay.type_half_life_days, math.nan),
+        categories.numbers("collection", decay.collection_half_life_days, decay.half_life_days),
+        categories.numbers("role", profile.roles, 1.0),
+    )  # fmt: skip
+
+
+def formula_of_all(view: View, request: Request) -> Formula | None:
+    """Return the formula of a request's scores; None where single rows have boosts or half-lives of their own."""
+    decay, boosts = request.profile.decay, request.profile.boosts
+    used = decay.reinforcement.most > 1.0 and view.accesses
+    if used or boosts.length_tokens or (boosts.session != 1.0 and request.session is not None):
+        return None
+    return _formula(request, decay.semantic_weight, None)
 
 
 def _aged_formula(request: Request, weight: float, scale: AgeScale | None) -> Formula:
@@ -175,10 +213,10 @@ def _formula(request: Request, weight: float, scale: AgeScale | None) -> Formula
     return found
 
 
-def _by_id(view: View, rows: I64, created: I64, scored: scoring.Scored) -> I64:
+def order_by_id(view: View, rows: I64, score: F64) -> I64:
     """Order rows with ties by id, reading the ids of tied rows only."""
-    positions = np.flatnonzero(scored.score > 0.0)
-    worse, older = -scored.score[positions], ~created[positions]
+    positions = np.flatnonzero(score > 0.0)
+    worse, older = -score[positions], ~view.created_us[rows[positions]]
     order = np.lexsort((older, worse))
     equal = (worse[order[1:]] == worse[order[:-1]]) & (older[order[1:]] == older[order[:-1]])
     tied = np.sort(order[np.append(equal, False) | np.insert(equal, 0, False)])

@@ -9,16 +9,16 @@ from lamina_kernels._jit import Kernel
 from lamina_kernels.graph import beam, chains, hops, injection
 
 KERNELS: Final[tuple[Kernel[..., object], ...]] = (
+    distances.best_proposals,
     distances.gather_exact_dots,
     distances.row_dots,
-    distances.coarse_rows,
-    distances.bounded_nearest,
     inverted.find_terms,
     inverted.code_lengths,
     inverted.best_postings,
     terms.score_bm25,
     terms.find_entries,
     candidates.join_lanes_kernel,
+    candidates.rank_candidates,
     candidates.match_candidates_kernel,
     scoring.score_rows_kernel,
     terms.bm25_terms,

@@ -172,15 +172,18 @@ def _match_names(view: View, text: str) -> list[tuple[str, tuple[Place, ...], fl
     forms = [fold(word) for word in words]
     free = [True] * len(words)
     found: dict[tuple[Place, ...], tuple[str, float]] = {}
+    begins = [start for start, form in enumerate(forms) if len(form) < _HEAD or form[:_HEAD] in names.heads]
     for length in range(_LONGEST, 0, -1):
-        for start in range(len(words) - length + 1):
+        for start in begins:
             stop = start + length
+            if stop > len(words):
+                break
             places = names.places.get("".join(forms[start:stop]))
             if places and all(free[start:stop]) and not (length == 1 and forms[start] in STOP_WORDS):
                 free[start:stop] = [False] * length
                 found.setdefault(places, (" ".join(words[start:stop]), 1.0))
     for word, form, is_free in zip(words, forms, free, strict=True):
-        places = _place_of_form(names, word, form) if is_free else ()
+        places = _place_of_form(names, word, form) if is_free and form[:_HEAD] in names.heads else ()
         if places:
             found.setdefault(places, (word, _FORM))
     for word, codes in agents_by_word(view, text).items():
@@ -194,7 +197,7 @@ def _match_names(view: View, text: str) -> list[tuple[str, tuple[Place, ...], fl
 def _place_of_form(names: Names, word: str, form: str) -> tuple[Place, ...]:
     """Return the only place whose name is longer or shorter than a folded word: supervisord."""
     least = _LEAST_FORM - 1 if word.isupper() else _LEAST_FORM
-    if form[:_HEAD] not in names.heads or len(form) < least or form in STOP_WORDS or form.isdecimal():
+    if len(form) < least or form in STOP_WORDS or form.isdecimal():
         return ()
     shorter = (form[:length] for length in range(max(len(form) - _MOST_ADDED, _LEAST_FORM), len(form)))
     found = {names.places[name] for name in shorter if name in names.places}

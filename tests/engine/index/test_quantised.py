@@ -65,10 +65,11 @@ def recall_at_10(matrix: F32, queries: F32) -> float:
 
 
 def test_row_counts() -> None:
-    assert [train_rows(n) for n in (0, 16_383, 16_384, 65_535, 65_536, 262_143, 262_144, 10**7)] == [
-        *(0, 0, 16_384, 16_384, 65_536, 65_536, 262_144, 262_144)
+    assert [train_rows(n) for n in (0, 8_191, 8_192, 65_535, 65_536, 262_143, 262_144, 10**7)] == [
+        *(0, 0, 8_192, 8_192, 65_536, 65_536, 262_144, 262_144)
     ]
-    assert [covered_rows(n) for n in (0, 16_383, 16_384, 20_479, 20_480)] == [0, 0, 16_384, 16_384, 20_480]
+    assert [covered_rows(n) for n in (0, 8_191, 8_192, 8_703, 8_704, 65_535)] == [0, 0, 8_192, 8_192, 8_704, 65_024]
+    assert [covered_rows(n) for n in (65_536, 69_631, 69_632)] == [65_536, 65_536, 69_632]
 
 
 @pytest.mark.parametrize(("n", "dim"), [(50_000, 64), (20_500, 256)])
@@ -102,7 +103,7 @@ def test_few_dimensions_stay_exact(dim: int) -> None:
 
 def test_few_rows_or_vectors_stay_exact() -> None:
     matrix = clustered(20_500, 32).copy()
-    assert QuantisedIndex.build(blocks_of(matrix), 16_383) is None
+    assert QuantisedIndex.build(blocks_of(matrix), 8_191) is None
     matrix[1023:16_384] = 0
     assert QuantisedIndex.build(blocks_of(matrix), 20_500) is None
     matrix[16_000] = matrix[0]
