@@ -383,7 +383,7 @@ def match_candidates_kernel(
 
 
 class RowTraits(NamedTuple):
-    """What scores read of all rows of a vault, and the numbers that a profile gives them.
+    """Columns of all rows of a vault that scores read, and a profile's numbers for them.
 
     Attributes
     ----------

@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lamina_kernels._jit import kernel
-from lamina_kernels._lanes import LANES, lane_sum
 from lamina_kernels.layouts import F32, F64, I64, Score
+from lamina_kernels.simd import SUMS, lane_sum
 from lamina_kernels.sorting import sort_rows
 
 _BLOCK = 1024  # rows widened to float64 at a time: 2 MiB at 256 dimensions
@@ -166,7 +166,7 @@ def pairwise_plan(d: int) -> I64:
         if stop - start <= _RUN:
             plan.append([start, stop, 0])
             return
-        middle = start + (stop - start) // 2 // LANES * LANES
+        middle = start + (stop - start) // 2 // SUMS * SUMS
         halve(start, middle)
         halve(middle, stop)
         plan[-1][2] += 1
@@ -186,8 +186,8 @@ def _exact_examples() -> tuple[object, ...]:
 def _block_sum(row: F32, query: F64, start: int, stop: int) -> float:
     """Add up the products of one block in NumPy's order."""
     total = -0.0
-    if stop - start >= LANES:
-        whole = stop - (stop - start) % LANES
+    if stop - start >= SUMS:
+        whole = stop - (stop - start) % SUMS
         total = lane_sum(row, query, start, whole)
         start = whole
     for j in range(start, stop):
@@ -207,7 +207,7 @@ def _touch(matrix: F32, rows: I64) -> np.float32:
 
 @kernel
 def _exact_dot(row: F32, query: F64, plan: I64, sums: F64) -> float:
-    """Return the sum of a row's products in NumPy's order; ``sums`` is room for those of its blocks."""
+    """Add up a row's products in NumPy's order; ``sums`` is room for blocks."""
     depth = 0
     for block in range(plan.shape[0]):
         sums[depth] = _block_sum(row, query, plan[block, 0], plan[block, 1])

@@ -86,11 +86,11 @@ def weigh_neighbors(distances: F64, start: int, stop: int, out: F32) -> None:
 
 @kernel
 def _weight_of(rows: I32, weights: F32, i: int, row: int) -> float:
-    """Return the weight row ``i`` gives another, or 0."""
+    """Return the weight row ``i`` gives another, or -1 where it lists none: one may be 0."""
     for j in range(rows.shape[1]):
         if rows[i, j] == row:
             return float(weights[i, j])
-    return 0.0
+    return -1.0
 
 
 def _unite_examples() -> tuple[object, ...]:
@@ -124,14 +124,15 @@ def unite(rows: I32, weights: F32, least: float, out_indptr: I64, out_rows: I32,
         for j in range(k):
             other = rows[i, j]
             back = _weight_of(rows, weights, other, i)
-            united = weights[i, j] + back - weights[i, j] * back
+            other_way = max(back, 0.0)
+            united = weights[i, j] + other_way - weights[i, j] * other_way
             if united < least:
                 continue
             if not counting:
                 out_rows[at[i]] = other
                 out_weights[at[i]] = united
             at[i] += 1
-            if back == 0.0:
+            if back < 0.0:
                 if not counting:
                     out_rows[at[other]] = i
                     out_weights[at[other]] = united

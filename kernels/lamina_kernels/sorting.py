@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from lamina_kernels._jit import kernel
 from lamina_kernels.layouts import I64
 
 
-@kernel
+def _examples() -> tuple[object, ...]:
+    return np.zeros(1, np.int64), 1
+
+
+@kernel(examples=[_examples])
 def sort_rows(out_rows: I64, size: int) -> None:
     """Sort the first numbers by Shell's method; Numba's own sort takes seconds to compile.
 

@@ -15,9 +15,11 @@ from lamina_kernels.candidates import (
     match_candidates,
     match_candidates_kernel,
     match_candidates_numpy,
+    rank_candidates,
     reciprocal_rank_fusion,
 )
 from lamina_kernels.layouts import F64, I32, I64, U8
+from lamina_kernels.scoring import UNDATED_US, Formula, score_rows_numpy
 from tests.oracles import fusion as oracle
 
 ROWS = 12
@@ -179,3 +181,58 @@ def test_a_better_rank_is_never_worse() -> None:
 def test_a_weight_for_each_lane() -> None:
     with pytest.raises(ValueError, match="zip"):
         reciprocal_rank_fusion([np.array([1])], [])
+
+
+@pytest.mark.parametrize("least", [-1.0, 0.0, 0.6])
+@pytest.mark.parametrize("seed", range(6))
+def test_candidates_ranked_at_once_are_those_of_step_by_step(least: float, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n, vault, day = 60, 200, 86_400_000_000
+    rows_ = np.sort(rng.permutation(vault)[:n]).astype(np.int64)
+    bm25, cosine = rng.random(n) * 9, rng.normal(size=n)
+    bm25[10:20], cosine[10:20] = 3.0, 0.5
+    before = np.where(rng.random(n) < 0.3, rng.integers(0, n, n), -1)
+    asks = (rng.random(n) < 0.3).astype(np.uint8) if seed % 2 else np.empty(0, np.uint8)
+    created = rng.integers(0, 2_000, vault) * day
+    created[rng.random(vault) < 0.2] = UNDATED_US
+    created[rng.random(vault) < 0.05] = 2**61  # no date of any calendar
+    codes = [rng.integers(-1, 3, vault).astype(np.int32) for _ in range(3)]
+    type_days, role_factors = np.array([7.0, np.nan, np.inf, np.nan]), np.array([1.0, 0.5, 0.8, 1.0])
+    collection_days = np.array([30.0, 60.0, 90.0, 45.0])
+    factors = rng.random(n) if seed % 3 == 0 else np.empty(0)
+    formula, aged_us, speed = Formula(0.8, 1_900 * 86_400.0, 1_000.0 * day, boost=0.2, now_s=1e8), 1_900 * day, 2.0
+    matched = bm25, cosine, before, 11.0, 0.4, 0.3, np.empty(0), asks, 0.25
+    columns, order, newest = np.empty((6, n)), np.empty(n, np.int64), np.empty(2, np.int64)
+    count, tied, best = rank_candidates(
+        rows_, *matched, created, *codes, type_days, collection_days, role_factors, factors, least, aged_us,
+        speed if least >= 0.0 else 1.0, formula, *columns, order, newest,
+    )  # fmt: skip
+    parts = match_candidates_numpy(*matched)
+    for column, part in zip(columns, parts, strict=False):
+        np.testing.assert_array_equal(column, part)
+    types, collections, roles = (code[rows_] for code in codes)
+    days = np.where(np.isnan(type_days[types]), collection_days[collections], type_days[types])
+    factor = factors if factors.size else role_factors[roles]
+    to_us = aged_us
+    if least >= 0.0:
+        assert best == parts.semantic.max()
+        dates = created[rows_][parts.semantic >= least * best]
+        latest = int(dates.max())
+        to_us = min(latest, aged_us) if latest != UNDATED_US and latest < 2**58 else aged_us
+        days = days / speed
+        formula = formula._replace(aged_s=float(to_us // 1_000_000), floor=least * best, slope=1.0 / (1.0 - least))
+    ref = score_rows_numpy(parts.semantic, factor, created[rows_], days, np.empty((0, n)), formula, n)
+    np.testing.assert_array_equal(columns[4], factor)
+    np.testing.assert_array_equal(columns[5], ref.score)
+    np.testing.assert_array_equal(order[:count], ref.order)
+    assert (tied, newest.tolist()) == (ref.tied, [to_us, 0])
+
+
+def test_ages_counted_to_a_far_moment_are_refused() -> None:
+    one, code = np.ones(1), np.zeros(1, np.int32)
+    columns, order, newest = np.empty((6, 1)), np.empty(1, np.int64), np.empty(2, np.int64)
+    rank_candidates(
+        rows([0]), one, one, rows([-1]), 1.0, 0.5, 0.0, np.empty(0), np.empty(0, np.uint8), 0.0, rows([2**54]), code,
+        code, code, one, one, one, np.empty(0), 0.5, 2**55, 1.0, Formula(0.5), *columns, order, newest,
+    )  # fmt: skip
+    assert newest.tolist() == [2**54, 1]

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from lamina_kernels import distances
 from lamina_kernels.distances import (
+    best_proposals,
     exact_dots,
     gather_exact_dots,
     pairwise_plan,
@@ -16,6 +17,7 @@ from lamina_kernels.distances import (
     unit_rows_numpy,
 )
 from lamina_kernels.layouts import F32, I64
+from lamina_kernels.simd import lane_sum
 from tests.oracles import distances as oracle
 
 
@@ -151,3 +153,49 @@ def test_the_first_row_that_is_not_finite_is_told(wrong: float) -> None:
 def test_the_greatest_numbers_do_not_overflow() -> None:
     rows = np.full((1, 300), np.finfo(np.float32).max)
     np.testing.assert_allclose(np.linalg.norm(kernel_rows(rows).astype(np.float64)), 1.0, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("d", "stop"), [(8, 8), (64, 64), (130, 128)])
+def test_lanes_add_up_as_instructions_do(d: int, stop: int) -> None:
+    row, query = random_units(1, d, 3)[0], random_units(1, d, 4)[0].astype(np.float64)
+    matrix, out = np.ascontiguousarray(row[None, :stop]), np.empty(1, np.float32)
+    gather_exact_dots(matrix, np.zeros(1, np.int64), query[:stop].copy(), np.array([[0, stop, 0]]), out)
+    assert np.float32(lane_sum(row, query, 0, stop)) == out[0]
+
+
+def proposed(matrix: F32, query: F32, rows: I64, promises: F32, fetch: int, covered: int, k: int) -> I64 | None:
+    """Return the best of some proposals and of the rows behind the index, with their scores checked."""
+    best, scores = np.full(k, -9, np.int64), np.full(k, -9, np.float32)
+    plan = pairwise_plan(query.size)
+    found = best_proposals(matrix, rows, promises, fetch, covered, query.astype(np.float64), plan, k, best, scores)
+    if found < 0:
+        return None
+    np.testing.assert_array_equal(scores[:found], exact_dots(matrix[best[:found]], query))
+    return best[:found]
+
+
+@pytest.mark.parametrize("d", [1, 7, 8, 130, 256])
+@pytest.mark.parametrize("k", [1, 10, 500])
+def test_the_best_proposals_are_those_of_exact_dots(d: int, k: int) -> None:
+    matrix = random_units(400, d, d)
+    matrix[40:60] = matrix[40]  # equal scores: the higher row first
+    query = random_units(1, d, 9)[0]
+    rows = np.random.default_rng(1).permutation(300)[:90].astype(np.int64)
+    rows = np.concatenate([rows, np.setdiff1d(np.arange(40, 60), rows)])
+    promises = np.sort(random_units(1, len(rows), 2)[0])[::-1].copy()
+    promises[70:75] = promises[70]  # what ties with the last that is fetched is scored, too
+    chosen = np.concatenate([rows[:75], np.arange(300, 400)])
+    scores = exact_dots(matrix[chosen], query)
+    wanted = chosen[np.lexsort((-chosen, -scores))][:k]
+    found = proposed(matrix, query, rows, promises, 71, 300, k)
+    assert found is not None
+    np.testing.assert_array_equal(found, wanted)
+
+
+def test_proposals_that_do_not_decide_are_refused() -> None:
+    matrix, query = random_units(50, 16), random_units(1, 16, 1)[0]
+    rows, level = np.arange(20), np.ones(20, np.float32)
+    assert proposed(matrix, query, rows, level, 5, 40, 3) is None  # every one ties, so that others may
+    assert proposed(matrix, query, rows, level, 5, 20, 3) is not None  # but where there are no others
+    matrix[45] = 0.0  # a row without a vector, behind the index
+    assert proposed(matrix, query, rows, level, 5, 20, 3) is None

@@ -29,6 +29,7 @@ _TEXT: Final = _COLUMNS.index("text")
 _PLAIN: Final = frozenset((str, int, bool, bytes, list, type(None)))
 """Types of values that the log gives back as they are; of others, such as enumerations, it gives the plain ones."""
 _STORY_COLUMNS: Final = ("id", "text", "title", "type", "project", "session", "agent", "source", "created_at")
+_NOWHERE: Final = (None, None, None)
 _KEPT_ROWS: Final = 4_096
 _KEPT_CHARS: Final = 4_000
 """What is remembered of hits: at most 16 million characters, some 6 MB of texts of the usual length."""
@@ -51,16 +52,22 @@ def fields_at(view: View, rows: Rows) -> list[dict[str, Any]]:
         view.freshness.tiers_of(rows),
         view.freshness.review_of(rows),
     )
+    found, wrong = list[dict[str, Any]](), list[int]()
     for record, row, place, status, pinned, tier, review in zip(records, *columns, strict=True):
         metadata = record["metadata"]
-        record["metadata"] = read_json(metadata) if metadata else {}
-        record["path"], record["line"], record["end_line"] = (None, None, None) if place is None else place
-        record["row"], record["status"], record["pinned"] = row, STATUS_NAMES[status], bool(pinned)
-        record["snoozed_until_us"], record["freshness"], record["needs_review"] = snoozed.get(row), tier, review
-    wrong = [place for place, record in enumerate(records) if record["status"] == STATUS_NAMES[INVALIDATED]]
+        path, line, end_line = place or _NOWHERE
+        if status == INVALIDATED:
+            wrong.append(len(found))
+        found.append(
+            {
+                **record, "metadata": read_json(metadata) if metadata else {}, "path": path, "line": line, "end_line": end_line,
+                "row": row, "status": STATUS_NAMES[status], "pinned": bool(pinned), "snoozed_until_us": snoozed.get(row),
+                "freshness": tier, "needs_review": review,
+            }
+        )  # fmt: skip
     for place, reason in zip(wrong, reasons_at(view, rows[wrong]) if wrong else (), strict=True):
-        records[place]["reason"], records[place]["success"] = reason, None  # it is not known while it is in doubt
-    return records
+        found[place]["reason"], found[place]["success"] = reason, None  # it is not known while it is in doubt
+    return found
 
 
 def reasons_at(view: View, rows: Rows) -> list[str | None]:
@@ -72,7 +79,7 @@ def reasons_at(view: View, rows: Rows) -> list[str | None]:
 
 
 def _stored_fields(view: View, rows: Rows) -> list[dict[str, Any]]:
-    """Return the log's fields of some rows; recently read ones come from memory."""
+    """Return the log's fields of some rows, to be copied; recently read ones come from memory."""
     cached = view.tables.shown
     records = [cached.get(row) for row in rows.tolist()]
     if None in records:
@@ -85,7 +92,7 @@ def _stored_fields(view: View, rows: Rows) -> list[dict[str, Any]]:
             records[place] = _shape(record)
             if keep and len(cached) < _KEPT_ROWS and len(record["text"]) <= _KEPT_CHARS:
                 cached[row] = record
-    return [dict(record) for record in records if record is not None]
+    return [record for record in records if record is not None]
 
 
 def remember_fields(tables: Tables, first: int, values: Mapping[str, Sequence[Any]], stamps: Sequence[int]) -> None:

@@ -368,7 +368,11 @@ class Tables(Cache):
         does, each call looks for it.
         """
         known = self._lists
-        if known is not None and known.version == snapshot.version and not (known.awaited and os.path.exists(known.awaited)):  # noqa: PTH110  each recall may ask: no Path is made for it
+        if (
+            known is not None
+            and known.version == snapshot.version
+            and not (known.awaited and os.path.exists(known.awaited))
+        ):  # noqa: PTH110  each recall may ask: no Path is made for it
             return known.lists
         with self._lock:
             opened: list[InvertedSegment] = []

@@ -224,7 +224,7 @@ def check_request(
 
 
 def _rank(rows: Rows, scores: F32) -> Rows:
-    """Return the positions of distinct rows, the best score first; of equal ones the higher row."""
+    """Return the positions of distinct rows, best first; equal scores: the higher row."""
     # bits of floats are in the order of the floats, but for a sign, so one sort of whole numbers does it
     bits = (scores + np.float32(0.0)).view(np.int32).astype(np.int64)  # and no zero has a sign
     bits ^= (bits >> 32) & 0x7FFF_FFFF
@@ -487,8 +487,11 @@ def search(
     selected = stop if live is None else int(np.count_nonzero(live[:stop]))
     if index is None or _exact_is_better(selected, stop, index.rows):
         return blocks.scan(vector, k, stop=stop, mask=live)
-    if live is None and best_proposals.ready and len(blocks.arrays) == 1 and index.rows <= stop <= index.rows + _SHORT_TAIL:
-        found = _best_of_one(blocks.arrays[0][:stop], index, vector, k, max(candidates, _SPARE_CANDIDATES * k))
+    wanted, first = max(candidates, _SPARE_CANDIDATES * k), None
+    is_plain = live is None and index.rows <= stop <= index.rows + _SHORT_TAIL and wanted <= _most_fetched(index)
+    if is_plain and best_proposals.ready and len(blocks.arrays) == 1:
+        first = index.search(vector, min(wanted + _TIED, index.rows))
+        found = _best_of_one(blocks.arrays[0][:stop], index.rows, first, vector, k, min(wanted, index.rows))
         if found is not None:
             return found
     covered = min(index.rows, stop)
@@ -497,7 +500,7 @@ def search(
     if live is not None and is_short:
         tail = tail[live[covered:stop] != 0]
     beside = tail if is_short else tail[:0]
-    head = _proposed(blocks, index, vector, k, covered, live, max(candidates, _SPARE_CANDIDATES * k), beside)
+    head = _proposed(blocks, index, vector, k, covered, live, wanted, beside, first)
     if head is None:
         return blocks.scan(vector, k, stop=stop, mask=live)
     if is_short:
@@ -514,34 +517,35 @@ def _exact_is_better(selected: int, stop: int, indexed: int) -> bool:
     return narrow or (stop < indexed and stop <= PAST_ROWS)
 
 
-def _best_of_one(matrix: F32, index: Candidates, query: F32, k: int, fetch: int) -> Nearest | None:
-    """Return the best of the proposals and of a short tail, all in one segment; None where that takes more proposals."""
-    if fetch > max(index.rows // _MOST, CANDIDATES):
-        return None
-    proposed = index.search(query, min(fetch + _TIED, index.rows))
-    if len(proposed.rows) < fetch:
-        return None
+def _most_fetched(index: Candidates) -> int:
+    return max(index.rows // _MOST, CANDIDATES)
+
+
+def _best_of_one(matrix: F32, covered: int, proposed: Nearest, query: F32, k: int, fetch: int) -> Nearest | None:
+    """Return the best proposals and rows behind the index, in one segment; None if undecided."""
     rows, scores = np.empty(k, np.int64), np.empty(k, np.float32)
-    found = best_proposals(
-        matrix, *proposed, fetch, index.rows, query.astype(np.float64), pairwise_plan(query.size), k, rows, scores
-    )
+    wide, plan = query.astype(np.float64), pairwise_plan(query.size)
+    found = best_proposals(matrix, *proposed, fetch, covered, wide, plan, k, rows, scores)
     return Nearest(rows[:found], scores[:found]) if found >= 0 else None
 
 
 def _proposed(
-    blocks: VectorBlocks, index: Candidates, query: F32, k: int, covered: int, live: Mask | None, wanted: int, beside: Rows
+    blocks: VectorBlocks, index: Candidates, query: F32, k: int, covered: int, live: Mask | None, wanted: int, beside: Rows,
+    first: Nearest | None,
 ) -> Nearest | None:  # fmt: skip
-    """Score the index's proposals among selected rows, and rows beside them; None if it takes too many.
+    """Score the index's proposals among selected rows; None if it takes too many.
 
-    As many selected rows are scored as without a filter, so that recall does not depend on the filter.
+    Rows ``beside`` them are scored, too; ``first`` are the proposals of the first round, where they are known. As many selected rows are scored as without a
+    filter, so that recall does not depend on the filter.
     """
     selected = covered if live is None else int(np.count_nonzero(live[:covered]))
     share = selected / index.rows
     while selected:
         fetch = min(wanted if share == 1.0 else math.ceil(1.25 * wanted / share), index.rows)
-        if fetch > max(index.rows // _MOST, CANDIDATES):
+        if fetch > _most_fetched(index):
             return None
-        rows, promises = index.search(query, min(fetch + _TIED, index.rows))
+        rows, promises = first or index.search(query, min(fetch + _TIED, index.rows))
+        first = None
         # a row with the codes of another promises the same, and which of them the index names is left to chance
         end = int(np.searchsorted(-promises, -promises[fetch - 1], side="right"))
         # copies of one vector promise the same: where so many tie with a hit, the newest copy may be missing
@@ -564,7 +568,7 @@ def _proposed(
 
 
 def _scored(blocks: VectorBlocks, rows: Rows, promises: F32, query: F32, beside: Rows) -> tuple[Nearest, F32]:
-    """Return rows that have a vector by exact score, and what the index promised: infinity for those ``beside``."""
+    """Return rows that have a vector by exact score, and the promises; infinite ``beside`` them."""
     if len(beside):
         rows = np.concatenate([rows, beside])
         promises = np.concatenate([promises, np.full(len(beside), np.inf, np.float32)])

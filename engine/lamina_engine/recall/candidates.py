@@ -136,7 +136,7 @@ def _rank_at_once(
     joined: Joined,
     matched: tuple[F64, F64, I64, float, float, float, F64, U8, float],
 ) -> tuple[Candidates, list[int]] | None:
-    """Match, age and rank candidates in one call; None where scores need what the call does not know."""
+    """Match, age and rank candidates in one call; None where that cannot score them."""
     formula = formula_of_all(view, request)
     if formula is None:
         return None

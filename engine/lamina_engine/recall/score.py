@@ -107,9 +107,7 @@ def score_rows(
     weight = decay.semantic_weight if weight is None else weight
     formula = _formula(request, weight, scale)
     created = view.created_us[rows]
-    half_lives = (
-        _faded(half_lives_of(view, rows, decay, request.aged_us), decay, scale) if weight < 1.0 else _NOTHING
-    )
+    half_lives = _faded(half_lives_of(view, rows, decay, request.aged_us), decay, scale) if weight < 1.0 else _NOTHING
     multipliers: list[F64] = []
     if boosts.session != 1.0 and request.session is not None:
         multipliers.append(np.where(_is_of_session(view, request.session, rows), boosts.session, 1.0))
@@ -153,7 +151,11 @@ def row_factors(view: View, request: Request, rows: I64, *, turns: bool = True) 
 def special_factors(view: View, request: Request, rows: I64) -> F64:
     """Return `row_factors` where more than roles make them, else nothing."""
     dialogue, turns = request.profile.dialogue, view.categories.has_values(view.snapshot, "session")
-    if view.all_active and not request.scopes and not (turns and (dialogue.length or (dialogue.named and request.named))):
+    if (
+        view.all_active
+        and not request.scopes
+        and not (turns and (dialogue.length or (dialogue.named and request.named)))
+    ):
         return _NOTHING
     return row_factors(view, request, rows)
 
@@ -178,7 +180,7 @@ def _read_traits(view: View, profile: Profile) -> RowTraits:
 
 
 def formula_of_all(view: View, request: Request) -> Formula | None:
-    """Return the formula of a request's scores; None where single rows have boosts or half-lives of their own."""
+    """Return the formula of all scores; None where single rows have boosts of their own."""
     decay, boosts = request.profile.decay, request.profile.boosts
     used = decay.reinforcement.most > 1.0 and view.accesses
     if used or boosts.length_tokens or (boosts.session != 1.0 and request.session is not None):

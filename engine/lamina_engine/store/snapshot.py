@@ -122,8 +122,7 @@ class Snapshot:
     def numbers(self, log: str, column: str, rows: Rows, missing: int = 0) -> NDArray[Any]:
         """Gather a primitive column at some rows, in their order; nulls become ``missing``."""
         if len(parts := self.segments(log)) == 1:
-            alone = parts[0].numbers(column, missing)[rows - parts[0].start if parts[0].start else rows]
-            return alone
+            return parts[0].numbers(column, missing)[rows - parts[0].start if parts[0].start else rows]
         out: NDArray[Any] | None = None
         for segment, positions, offsets in self.groups(log, rows):
             values = segment.numbers(column, missing)[offsets]

@@ -26,10 +26,10 @@ from lamina_kernels.hdbscan.neighbors import (
 )
 from lamina_kernels.hdbscan.ordering import is_clumped, is_grouped, steps, tree_order
 from lamina_kernels.hdbscan.packed import Packed, gather, repack, score
-from lamina_kernels.hdbscan.simd import LANES, beats, lowest_bit, square_distance
 from lamina_kernels.hdbscan.survey import PairBounds
 from lamina_kernels.hdbscan.tiles import ScoredTile, score_tiles
 from lamina_kernels.layouts import F32, F64, I32, I64, Neighbors, Points
+from lamina_kernels.simd import LANES, beats, lowest_bit, square_distance
 from lamina_kernels.threads import ThreadTeam
 
 # pyright: reportArgumentType=false

@@ -16,8 +16,8 @@ import numpy as np
 
 from lamina_kernels._jit import kernel
 from lamina_kernels.hdbscan.packed import Packed, gather, score
-from lamina_kernels.hdbscan.simd import LANES, beats, lowest_bit, square_distance
 from lamina_kernels.layouts import F32, F64, I32, Neighbors, Points
+from lamina_kernels.simd import LANES, beats, lowest_bit, square_distance
 from lamina_kernels.threads import ThreadTeam
 
 TILE_ROWS: Final = 192

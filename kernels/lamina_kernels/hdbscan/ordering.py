@@ -13,8 +13,8 @@ from typing import Final
 import numpy as np
 
 from lamina_kernels._jit import kernel
-from lamina_kernels.hdbscan.simd import square_distance
 from lamina_kernels.layouts import F32, F64, I64, Points
+from lamina_kernels.simd import square_distance
 from lamina_kernels.threads import ThreadTeam
 
 _LEAF: Final = 16

@@ -98,7 +98,7 @@ class Packed(NamedTuple):
 @functools.cache
 def fastest() -> Arithmetic:
     """Return the fastest arithmetic of this processor."""
-    from lamina_kernels.hdbscan.simd import processor_features
+    from lamina_kernels.simd import processor_features
 
     features = processor_features()
     if {"avx512f", "avx512bw", "avx512vnni"} <= features:

@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lamina_kernels._jit import kernel
-from lamina_kernels.hdbscan.simd import address, element, instructions, intrinsic, load, splat
 from lamina_kernels.layouts import F32, I32
+from lamina_kernels.simd import address, element, instructions, intrinsic, load, splat
 
 ROWS: Final = 6
 """Rows of one step; with two vectors of columns these are twelve sums in sixteen registers."""

@@ -31,11 +31,11 @@ from lamina_kernels.hdbscan.forest import (
 )
 from lamina_kernels.hdbscan.neighbors import _score_floor
 from lamina_kernels.hdbscan.packed import Packed
-from lamina_kernels.hdbscan.simd import LANES, beats, lowest_bit, square_distance
 from lamina_kernels.hdbscan.survey import PairBounds
 from lamina_kernels.hdbscan.tiles import Reach, ScoredTile, score_tiles
 from lamina_kernels.hdbscan.union_find import join_equal, name_sets
 from lamina_kernels.layouts import BOOL, F32, F64, I32, I64, Neighbors, Points, SpanningTree
+from lamina_kernels.simd import LANES, beats, lowest_bit, square_distance
 from lamina_kernels.threads import ThreadTeam
 
 _MANY: Final = 1 / 8

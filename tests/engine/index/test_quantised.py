@@ -68,7 +68,7 @@ def test_row_counts() -> None:
     assert [train_rows(n) for n in (0, 8_191, 8_192, 65_535, 65_536, 262_143, 262_144, 10**7)] == [
         *(0, 0, 8_192, 8_192, 65_536, 65_536, 262_144, 262_144)
     ]
-    assert [covered_rows(n) for n in (0, 8_191, 8_192, 8_703, 8_704, 65_535)] == [0, 0, 8_192, 8_192, 8_704, 65_024]
+    assert [covered_rows(n) for n in (0, 8_191, 8_192, 8_319, 8_320, 65_535)] == [0, 0, 8_192, 8_192, 8_320, 65_408]
     assert [covered_rows(n) for n in (65_536, 69_631, 69_632)] == [65_536, 65_536, 69_632]
 
 
@@ -104,9 +104,9 @@ def test_few_dimensions_stay_exact(dim: int) -> None:
 def test_few_rows_or_vectors_stay_exact() -> None:
     matrix = clustered(20_500, 32).copy()
     assert QuantisedIndex.build(blocks_of(matrix), 8_191) is None
-    matrix[1023:16_384] = 0
+    matrix[1023:8_192] = 0
     assert QuantisedIndex.build(blocks_of(matrix), 20_500) is None
-    matrix[16_000] = matrix[0]
+    matrix[8_000] = matrix[0]
     assert built(blocks_of(matrix), 20_500).rows == 20_480
 
 
@@ -117,7 +117,7 @@ def test_bytes_depend_on_the_rows_alone(tmp_path: Path, dim: int) -> None:
     cuts = np.random.default_rng(3).integers(0, 29_000, 12)
     split = blocks_of(matrix, sorted(cuts.tolist()))
     assert bytes_of(built(split, 29_000, threads=2), tmp_path) == ref
-    assert bytes_of(built(blocks_of(matrix[:28_800]), 28_800), tmp_path) == ref  # both cover 28,672
+    assert bytes_of(built(blocks_of(matrix[:28_990]), 28_990), tmp_path) == ref  # both cover 28,928
     index = built(split, 16_384)
     for n_rows in (16_390, 20_480, 24_600, 29_000):
         longer = index.extend(split, n_rows)
@@ -154,10 +154,10 @@ def test_extending_past_a_training_step_builds_afresh(tmp_path: Path) -> None:
 def test_extending_leaves_the_former_index_alone() -> None:
     blocks = blocks_of(clustered(29_000, 32))
     index = built(blocks, 16_384)
-    assert index.extend(blocks, 17_000) is index
+    assert index.extend(blocks, 16_500) is index
     longer = index.extend(blocks, 29_000)
     assert longer is not None
-    assert (index.rows, longer.rows) == (16_384, 28_672)
+    assert (index.rows, longer.rows) == (16_384, 28_928)
     assert index.search(clustered(29_000, 32)[28_000], 16_384).rows.max() < 16_384
     shorter = longer.extend(blocks, 20_480)
     assert shorter is not None
@@ -209,7 +209,7 @@ def test_save_and_open(tmp_path: Path) -> None:
     index.save(tmp_path / "index", sync=True)
     for verify in (True, False):
         got = QuantisedIndex.open(tmp_path / "index", verify=verify)
-        assert (got.dim, got.rows, got.trained_on, got.faiss_version) == (32, 20_480, 16_384, faiss.__version__)
+        assert (got.dim, got.rows, got.trained_on, got.faiss_version) == (32, 20_480, 8_192, faiss.__version__)
         for query in clustered(5, 32, seed=1):
             np.testing.assert_array_equal(got.search(query, 100).rows, index.search(query, 100).rows)
     blocks = blocks_of(clustered(29_000, 32))
@@ -263,7 +263,7 @@ def test_progress_and_cancelling() -> None:
     blocks = blocks_of(clustered(29_000, 32), [5000])
     seen: list[tuple[int, int]] = []
     QuantisedIndex.build(blocks, 29_000, progress=lambda done, total: seen.append((done, total)))
-    assert seen == [(5000, 28_672), (21_384, 28_672), (28_672, 28_672)]
+    assert seen == [(5000, 28_928), (21_384, 28_928), (28_928, 28_928)]
     assert QuantisedIndex.build(blocks, 29_000, cancelled=lambda: True) is None
     answers = iter([False, False, True])
     assert QuantisedIndex.build(blocks, 29_000, cancelled=lambda: next(answers)) is None

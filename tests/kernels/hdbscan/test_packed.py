@@ -26,8 +26,8 @@ from lamina_kernels.hdbscan.packed import (
     repack,
     score,
 )
-from lamina_kernels.hdbscan.simd import instructions, processor_features
 from lamina_kernels.layouts import F32, F64, Points
+from lamina_kernels.simd import instructions, processor_features
 from lamina_kernels.threads import ThreadTeam
 
 PORTABLE: tuple[Arithmetic, ...] = ("float32", "int16-portable", "int8-portable")
@@ -153,7 +153,7 @@ def test_arithmetic_follows_the_processor(monkeypatch: pytest.MonkeyPatch) -> No
     for features, ref in [
         ({"avx512f", "avx512bw", "avx512vnni", "avx2"}, "int8"), ({"avx2", "avx512f"}, "int16"), (set[str](), "float32"),
     ]:  # fmt: skip
-        monkeypatch.setattr("lamina_kernels.hdbscan.simd.processor_features", lambda features=features: features)
+        monkeypatch.setattr("lamina_kernels.simd.processor_features", lambda features=features: features)
         assert fastest.__wrapped__() == ref
     assert set(module._KINDS) == set(get_args(Arithmetic))
 

@@ -21,8 +21,8 @@ import numpy as np
 
 from lamina_kernels._jit import kernel
 from lamina_kernels.hdbscan.neighbors import _insert, _insert_nearest
-from lamina_kernels.hdbscan.simd import LANES, beats, lowest_bit, square_distance
 from lamina_kernels.layouts import BOOL, F32, F64, I32, I64
+from lamina_kernels.simd import LANES, beats, lowest_bit, square_distance
 
 NONE: Final = -1
 """An entry of a list that nothing has filled."""

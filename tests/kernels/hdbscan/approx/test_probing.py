@@ -14,8 +14,8 @@ from lamina_kernels.hdbscan.approx.probing import (
     measure_places,
     widen_lists,
 )
-from lamina_kernels.hdbscan.simd import LANES
 from lamina_kernels.layouts import BOOL, F32, F64, I32
+from lamina_kernels.simd import LANES
 from tests.oracles.density import distances
 
 Lists = list[list[tuple[float, int]]]

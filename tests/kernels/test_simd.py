@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lamina_kernels._jit import kernel
-from lamina_kernels.hdbscan.simd import beats, lowest_bit, square_distance
 from lamina_kernels.layouts import F32, F64, U8
+from lamina_kernels.simd import beats, lowest_bit, square_distance
 
 
 def _compare_examples() -> tuple[object, ...]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 import numpy as np
 
-from lamina_kernels.layouts import F32
+from lamina_kernels.layouts import F32, F64
 
 if TYPE_CHECKING:
     from numba.core.types import Type
@@ -26,6 +26,8 @@ R_co = TypeVar("R_co", covariant=True)
 
 LANES = 64
 """Numbers that `beats` compares at once: one bit of its answer each."""
+SUMS = 8
+"""Running sums of `lane_sum`, as many as NumPy has."""
 
 
 class Intrinsic(Generic[P, R_co]):
@@ -222,6 +224,69 @@ def square_distance(left: F32, i: int, scale_i: float, right: F32, j: int, scale
         sums += part
     while sums.size > 1:
         sums = sums[: sums.size // 2] + sums[sums.size // 2 :]
+    return float(sums[0])
+
+
+def _define_lane_sum(_: Any, row: Any, query: Any, start: Any, stop: Any) -> Any:
+    ir = instructions()
+    from numba import types
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        i64 = ir.IntType(64)
+        single, double = ir.VectorType(ir.FloatType(), SUMS), ir.VectorType(ir.DoubleType(), SUMS)
+        rows, weights = (address(context, builder, signature.args[k], args[k]) for k in (0, 1))
+
+        def products(at: Any) -> Any:
+            value = load(builder, element(builder, rows, at, single), 4)
+            weight = load(builder, element(builder, weights, at, double, item_bytes=8), 8)
+            return builder.fmul(builder.fpext(value, double), weight)
+
+        step, first = ir.Constant(i64, SUMS), products(args[2])
+        before = builder.basic_block
+        test, body, after = (builder.append_basic_block(name) for name in ("test", "body", "after"))
+        second = builder.add(args[2], step)
+        builder.branch(test)
+        builder.position_at_end(test)
+        at, total = builder.phi(i64), builder.phi(double)
+        at.add_incoming(second, before)
+        total.add_incoming(first, before)
+        builder.cbranch(builder.icmp_signed("<", at, args[3]), body, after)
+        builder.position_at_end(body)
+        added = builder.fadd(total, products(at))
+        at.add_incoming(builder.add(at, step), body)
+        total.add_incoming(added, body)
+        builder.branch(test)
+        builder.position_at_end(after)
+        sums = [builder.extract_element(total, ir.Constant(ir.IntType(32), k)) for k in range(SUMS)]
+        while len(sums) > 1:
+            sums = [builder.fadd(sums[k], sums[k + 1]) for k in range(0, len(sums), 2)]
+        return sums[0]
+
+    return types.float64(row, query, types.intp, types.intp), generate
+
+
+@intrinsic(_define_lane_sum)
+def lane_sum(row: F32, query: F64, start: int, stop: int) -> float:
+    """Sum of the products of a row and a query in float64, in NumPy's order.
+
+    Parameters
+    ----------
+    row : float32 (d,)
+    query : float64 (d,)
+    start, stop : int
+        The numbers from ``start`` to before ``stop`` are read: a multiple of 8, at least 8.
+
+    Notes
+    -----
+    Eight running sums, then neighbours added to neighbours. From eight variables, or from an array of eight, LLVM makes
+    instructions for one number each, which took seven times as long: 300 rows of 256 dimensions 165 against 23 microseconds.
+    """
+    products = (row[start:stop].astype(np.float64) * query[start:stop]).reshape(-1, SUMS)
+    sums = products[0].copy()
+    for part in products[1:]:
+        sums += part
+    while sums.size > 1:
+        sums = sums[0::2] + sums[1::2]
     return float(sums[0])
 
 
