@@ -14,12 +14,16 @@ import os
 import threading
 import time
 import weakref
-from typing import Any, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 T = TypeVar("T")
 
 _locks: Final[weakref.WeakSet[Any]] = weakref.WeakSet()
 _registered: Final[weakref.WeakSet[AfterFork]] = weakref.WeakSet()
+_helpers: Final = dict[str, tuple[int, "ThreadPoolExecutor"]]()
 
 
 class AfterFork(Protocol):
@@ -55,6 +59,16 @@ def track_property_locks(cls: type[T]) -> type[T]:
         if isinstance(vars(cls)[name], functools.cached_property) and found is not None:
             _locks.add(found)
     return cls
+
+
+def helper(name: str) -> ThreadPoolExecutor:
+    """Return this process's thread of a name, for work beside that of the caller."""
+    found = _helpers.get(name)
+    if found is None or found[0] != os.getpid():  # a forked child starts its own
+        from concurrent.futures import ThreadPoolExecutor
+
+        found = _helpers[name] = os.getpid(), ThreadPoolExecutor(1, thread_name_prefix=f"lamina-{name}")
+    return found[1]
 
 
 def _reset_in_child() -> None:

@@ -12,6 +12,7 @@ import importlib.util
 import os
 import sys
 import weakref
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -93,6 +94,36 @@ def read(data: NDArray[np.uint8]) -> Any:
 def whole(index: Any) -> Any:
     """Return the full FAISS Python index; it lives as long as the given one."""
     return _package().downcast_index(index._raw) if isinstance(index, Scan) else index
+
+
+def split(index: Any, count: int) -> list[tuple[int, Any]]:
+    """Copy an index into several of consecutive rows, each with its first row; codes and promises are the same."""
+    faiss, known = _package(), whole(index)
+    blocks = known.ntotal2 // known.bbs
+    codes = faiss.rev_swig_ptr(known.codes.get(), known.codes.size()).reshape(blocks, -1)
+    found = []
+    for number in range(count):
+        first, last = blocks * number // count, blocks * (number + 1) // count
+        rows = min(last * known.bbs, known.ntotal) - first * known.bbs
+        found.append((first * known.bbs, _of_codes(known, codes[first:last], rows)))
+    return found
+
+
+def join(pieces: Sequence[Any]) -> Any:
+    """Copy pieces of `split`, in their order, into one index."""
+    faiss = _package()
+    codes = [faiss.rev_swig_ptr(each.codes.get(), each.codes.size()) for each in pieces]
+    return _of_codes(pieces[0], np.concatenate(codes), sum(each.ntotal for each in pieces))
+
+
+def _of_codes(like: Any, codes: NDArray[np.uint8], rows: int) -> Any:
+    """Return an index with the codebook of another and packed codes of its own."""
+    faiss = _package()
+    made = faiss.IndexPQFastScan(like.d, like.M, like.nbits, like.metric_type, like.bbs)
+    made.pq, made.is_trained = like.pq, True
+    made.ntotal, made.ntotal2 = rows, -(-rows // like.bbs) * like.bbs
+    faiss.copy_array_to_AlignedTable(np.ascontiguousarray(codes.ravel()), made.codes)
+    return made
 
 
 def openmp(index: Any) -> Any:

@@ -11,12 +11,15 @@ length depends on the number of rows alone. Equal rows give equal bytes, however
 from __future__ import annotations
 
 import contextlib
+import threading
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
+from lamina_engine import after_fork
 from lamina_engine.errors import LaminaError
 from lamina_engine.index import fastscan
 from lamina_engine.index.sealed import Seal
@@ -33,6 +36,12 @@ SMALL_STEP: Final = 128
 SMALL_ROWS: Final = 65_536
 TRAINING_STEPS: Final = (8_192, 65_536, 262_144)
 """Lengths of the training prefix; the codebook changes only when the log passes one of them."""
+
+SPLIT_ROWS: Final = 262_144
+"""From here on the codes are cut into pieces, for two threads: 5.5 in place of 9.2 ms at a million rows."""
+_PIECE_ROWS: Final = 131_072
+_SPLIT_AT: Final = 3
+"""Question of a process that begins to cut them: one that asks once or twice is not worth it."""
 
 _SAMPLE: Final = 16_384
 """Training rows, spread evenly over the prefix's vectors; FAISS draws 4,096 of them a codebook, with a fixed seed."""
@@ -83,10 +92,12 @@ class QuantisedIndex:
         The FAISS that trained it.
     """
 
-    __slots__ = ("_faiss", "dim", "faiss_version", "rows", "trained_on")
+    __slots__ = ("_asked", "_pieces", "dim", "faiss_version", "rows", "trained_on")
 
     def __init__(self, faiss_index: Any, dim: int, trained_on: int, faiss_version: str) -> None:
-        self._faiss = faiss_index
+        self._pieces: tuple[tuple[int, Any], ...] = ((0, faiss_index),)
+        """First row, and FAISS index, of each piece: one, until it is worth while to scan several side by side."""
+        self._asked = 0
         self.dim = dim
         self.rows = int(faiss_index.ntotal)
         self.trained_on = trained_on
@@ -183,14 +194,29 @@ class QuantisedIndex:
         InvalidArgument
             A query of another dimension, or not finite.
         """
-        vector, library = _padded(as_query(query, self.dim)[np.newaxis]), fastscan.openmp(self._faiss)
-        before = library.omp_get_max_threads()
-        library.omp_set_num_threads(1)  # a second OpenMP thread doubles the time of one query
-        try:
-            promises, rows = self._faiss.search(vector, min(n, self.rows))
-        finally:
-            library.omp_set_num_threads(before)
-        return Nearest(rows[0], promises[0])
+        vector = _padded(as_query(query, self.dim)[np.newaxis])
+        if self.rows >= SPLIT_ROWS:
+            self._asked += 1
+            if self._asked == _SPLIT_AT:
+                threading.Thread(target=self._split, name="lamina-split").start()
+        pieces = self._pieces
+        if len(pieces) == 1:
+            return _search(pieces[0][1], vector, min(n, self.rows))
+        found = [each for each in _search_beside(pieces, vector, n) if len(each.rows)]
+        rows, promises = (np.concatenate(part) for part in zip(*found, strict=True))
+        order = np.argsort(-promises, kind="stable")[:n]
+        return Nearest(rows[order], promises[order])
+
+    @property
+    def _faiss(self) -> Any:
+        """FAISS's index of all rows; a copy where it is in pieces."""
+        pieces = [piece for _, piece in self._pieces]
+        return pieces[0] if len(pieces) == 1 else fastscan.join(pieces)
+
+    def _split(self) -> None:
+        if len(self._pieces) > 1:
+            return
+        self._pieces = tuple(fastscan.split(self._pieces[0][1], -(-self.rows // _PIECE_ROWS)))
 
     def save(self, path: Path, *, sync: bool = False, origin: bytes = b"") -> None:
         """Write one file, aside first, then renamed into place.
@@ -253,6 +279,37 @@ class QuantisedIndex:
         if index.ntotal != rows or index.d != _even(dim):
             raise VectorsDamaged(f"{path}: the vector index is not what its header says; rebuild it")
         return cls(index, dim, trained_on, version.rstrip(b"\0").decode("ascii"))
+
+
+def _search(index: Any, vector: F32, n: int, first: int = 0) -> Nearest:
+    """Ask one FAISS index, whose rows begin at ``first``, on one thread."""
+    library = fastscan.openmp(index)
+    before = library.omp_get_max_threads()
+    library.omp_set_num_threads(1)  # a second OpenMP thread doubles the time of one query
+    try:
+        promises, rows = index.search(vector, min(n, index.ntotal))
+    finally:
+        library.omp_set_num_threads(before)
+    return Nearest(rows[0] + first if first else rows[0], promises[0])
+
+
+def _search_beside(pieces: Sequence[tuple[int, Any]], vector: F32, n: int) -> list[Nearest]:
+    """Ask all pieces, in no order, on this thread and one beside it."""
+    waiting, found = deque(pieces), list[Nearest]()
+
+    def work() -> None:
+        while True:
+            try:
+                first, index = waiting.popleft()
+            except IndexError:
+                return
+            found.append(_search(index, vector, n, first))
+
+    later = after_fork.helper("codes").submit(work)
+    work()
+    if not later.cancel():  # it may be busy for another recall, and there is nothing left to do
+        later.result()
+    return found
 
 
 def code_shards(

@@ -368,11 +368,9 @@ class Tables(Cache):
         does, each call looks for it.
         """
         known = self._lists
-        if (
-            known is not None
-            and known.version == snapshot.version
-            and not (known.awaited and os.path.exists(known.awaited))
-        ):  # noqa: PTH110  each recall may ask: no Path is made for it
+        # each recall asks: no Path is made for it
+        come = known is not None and known.awaited and os.path.exists(known.awaited)  # noqa: PTH110
+        if known is not None and known.version == snapshot.version and not come:
             return known.lists
         with self._lock:
             opened: list[InvertedSegment] = []

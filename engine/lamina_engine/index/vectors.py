@@ -535,8 +535,8 @@ def _proposed(
 ) -> Nearest | None:  # fmt: skip
     """Score the index's proposals among selected rows; None if it takes too many.
 
-    Rows ``beside`` them are scored, too; ``first`` are the proposals of the first round, where they are known. As many selected rows are scored as without a
-    filter, so that recall does not depend on the filter.
+    Rows ``beside`` them are scored, too; ``first`` are the proposals of the first round, where they are known. As many
+    selected rows are scored as without a filter, so that recall does not depend on the filter.
     """
     selected = covered if live is None else int(np.count_nonzero(live[:covered]))
     share = selected / index.rows

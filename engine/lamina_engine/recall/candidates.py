@@ -141,21 +141,22 @@ def _rank_at_once(
     if formula is None:
         return None
     decay = request.profile.decay
-    scaled = decay.least_match is not None and formula.semantic_weight < 1.0
-    least, speed = (decay.least_match if scaled else -1.0), decay.speed if scaled else 1.0
-    columns, order, newest = np.empty((6, rows.size)), np.empty(rows.size, np.int64), np.empty(2, np.int64)
+    least, speed = (-1.0, 1.0) if decay.least_match is None else (decay.least_match, decay.speed)
+    if formula.semantic_weight >= 1.0:
+        least, speed = -1.0, 1.0
+    coverage, own, received, semantic, factor, score = np.empty((6, rows.size))
+    order, newest = np.empty(rows.size, np.int64), np.empty(2, np.int64)
     count, tied, best = rank_candidates(
         rows, *matched, *row_traits(view, request.profile), special_factors(view, request, rows), least, request.aged_us,
-        speed, formula, *columns, order, newest,
+        speed, formula, coverage, own, received, semantic, factor, score, order, newest,
     )  # fmt: skip
     to_us, is_far = newest.tolist()
     if is_far:
         return None
     bm25, cosine = matched[:2]
-    coverage, own, received, semantic, factor, score = columns
     found = Candidates(
         rows, bm25, coverage, cosine, joined.lexical_rank, joined.vector_rank, own, received, semantic, factor, score,
-        AgeScale(best, to_us) if scaled else None,
+        AgeScale(best, to_us) if least >= 0.0 else None,
     )  # fmt: skip
     ranked = order[:count]
     if tied:

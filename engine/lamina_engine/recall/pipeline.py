@@ -6,13 +6,13 @@ import functools
 import threading
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 import numpy as np
 from msgspec import Struct
 
+from lamina_engine import after_fork
 from lamina_engine.chunks.reading import select_chunks
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.index.analysis import Analyzer, QueryTerm
@@ -560,6 +560,9 @@ def _ask_lanes(
         The query's vector is None where no vector lane was asked for, or the question has none.
     """
     asked = "lexical" in request.lanes
+    later = None
+    if vector and asked and view.rows >= _PARALLEL_ROWS and request.vector is not None and request.vector.any():
+        later = after_fork.helper("lane").submit(vector_lane, view, request.vector, selection, depth)
     terms = _analyzer().query(request.text, view.languages) if asked or request.vector is None else []
     words = _weigh(view, request, terms if asked else [], bonuses if asked else ())
     corrections: Corrections = _correct(memory, view, request, words) if words.unknown else {}
@@ -569,7 +572,7 @@ def _ask_lanes(
         words = _weigh(view, request, corrected_terms(terms, corrections, _analyzer(), view.languages), bonuses)
     query = _query_vector(memory, view, request, words, terms, corrections) if vector else None
     if query is not None and asked and view.rows >= _PARALLEL_ROWS:
-        later = _pool().submit(vector_lane, view, query, selection, depth)
+        later = later or after_fork.helper("lane").submit(vector_lane, view, query, selection, depth)
         lexical, nearest = words.lane(selection, depth), later.result()
     else:
         nearest = vector_lane(view, query, selection, depth) if query is not None else EMPTY
@@ -666,16 +669,3 @@ def _analyzer() -> Analyzer:
 def bm25_of(p: Lexical) -> Bm25:
     """Return the scoring of words that a profile asks for."""
     return Bm25(k1=p.k1, b=p.b, body=p.body, header=p.header, context=p.context, surface=p.surface)
-
-
-def _pool() -> ThreadPoolExecutor:
-    """Return the process's helper thread; a forked child starts its own."""
-    global _executor
-    import os
-
-    if _executor is None or _executor[0] != os.getpid():
-        _executor = (os.getpid(), ThreadPoolExecutor(1, thread_name_prefix="lamina-lane"))
-    return _executor[1]
-
-
-_executor: tuple[int, ThreadPoolExecutor] | None = None

@@ -309,3 +309,41 @@ def test_importing_the_lane_loads_neither_faiss_nor_numba() -> None:
         "sys.exit(bool({'faiss', 'numba'} & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_pieces_promise_what_the_whole_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(quantised, "SPLIT_ROWS", 8_192)
+    monkeypatch.setattr(quantised, "_PIECE_ROWS", 5_000)
+    matrix = clustered(29_000, 32).copy()
+    matrix[100:140] = matrix[100]  # one promise many times
+    index, queries = built(blocks_of(matrix), 29_000), clustered(20, 32, seed=1)
+    before = bytes_of(index, tmp_path)
+    ref = [index.search(query, 300) for query in queries[:2]]
+    assert len(index._pieces) == 1
+    index._split()
+    assert len(index._pieces) == 6
+    assert sum(piece.ntotal for _, piece in index._pieces) == index.rows
+    for query, former in zip(queries, ref, strict=False):
+        found = index.search(query, 300)
+        np.testing.assert_array_equal(found.scores, former.scores)
+        sure = former.scores > former.scores[-1]  # which of those that tie at the end are named is left to chance
+        assert set(found.rows[sure].tolist()) == set(former.rows[sure].tolist())
+    assert len(index.search(queries[0], 10**6).rows) == index.rows
+    assert bytes_of(index, tmp_path) == before  # put together again
+    longer = index.extend(blocks_of(clustered(30_000, 32)), 30_000)
+    assert longer is not None
+    assert longer.rows == 29_952
+
+
+def test_codes_are_cut_when_they_are_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(quantised, "SPLIT_ROWS", 8_192)
+    monkeypatch.setattr(quantised, "_PIECE_ROWS", 8_192)
+    index, queries = sample_index(), clustered(64, 32, seed=1)
+    with ThreadPoolExecutor(4) as pool:
+        many = list(pool.map(lambda query: index.search(query, 50).scores, queries))
+    for thread in threading.enumerate():
+        if thread.name == "lamina-split":
+            thread.join()
+    assert len(index._pieces) == 3
+    for query, scores in zip(queries, many, strict=True):
+        np.testing.assert_array_equal(index.search(query, 50).scores, scores)
