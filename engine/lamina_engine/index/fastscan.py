@@ -97,7 +97,7 @@ def whole(index: Any) -> Any:
 
 
 def split(index: Any, count: int) -> list[tuple[int, Any]]:
-    """Copy an index into several of consecutive rows, each with its first row; codes and promises are the same."""
+    """Copy an index into several of consecutive rows, each with its first row."""
     faiss, known = _package(), whole(index)
     blocks = known.ntotal2 // known.bbs
     codes = faiss.rev_swig_ptr(known.codes.get(), known.codes.size()).reshape(blocks, -1)
