@@ -14,11 +14,14 @@ import os
 import threading
 import time
 import weakref
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, ParamSpec, Protocol, TypeVar
 
 if TYPE_CHECKING:
-    from concurrent.futures import ThreadPoolExecutor
+    from concurrent.futures import Future, ThreadPoolExecutor
 
+P = ParamSpec("P")
+R = TypeVar("R")
 T = TypeVar("T")
 
 _locks: Final[weakref.WeakSet[Any]] = weakref.WeakSet()
@@ -61,14 +64,19 @@ def track_property_locks(cls: type[T]) -> type[T]:
     return cls
 
 
-def helper(name: str) -> ThreadPoolExecutor:
-    """Return this process's thread of a name, for work beside that of the caller."""
+def run_beside(name: str, work: Callable[P, R], /, *args: P.args, **options: P.kwargs) -> Future[R]:
+    """Run a function on this process's thread of a name; at once where the interpreter is ending."""
+    from concurrent.futures import Future, ThreadPoolExecutor
+
     found = _helpers.get(name)
     if found is None or found[0] != os.getpid():  # a forked child starts its own
-        from concurrent.futures import ThreadPoolExecutor
-
         found = _helpers[name] = os.getpid(), ThreadPoolExecutor(1, thread_name_prefix=f"lamina-{name}")
-    return found[1]
+    try:
+        return found[1].submit(work, *args, **options)
+    except RuntimeError:  # no thread takes work any more
+        done = Future[R]()
+        done.set_result(work(*args, **options))
+        return done
 
 
 def _reset_in_child() -> None:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
+
+from lamina_engine import after_fork
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
 
@@ -116,3 +119,25 @@ import slow_module
 print(in_child(used), slow_module.ready)
 """
     assert run(code, str(tmp_path)) == ["0", "0", "True"]
+
+
+def test_work_beside_runs_on_a_thread_of_its_name() -> None:
+    later = after_fork.run_beside("example", lambda: threading.current_thread().name)
+    assert later.result().startswith("lamina-example")
+    with pytest.raises(ZeroDivisionError):
+        after_fork.run_beside("example", lambda: 1 // 0).result()
+
+
+def test_work_beside_runs_at_once_where_the_interpreter_is_ending() -> None:
+    program = """
+import atexit, threading
+from lamina_engine import after_fork
+
+after_fork.run_beside("example", int).result()
+
+@atexit.register
+def last():
+    print(after_fork.run_beside("example", lambda: threading.current_thread() is threading.main_thread()).result())
+"""
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert found.stdout.split() == ["True"], found.stderr

@@ -196,8 +196,8 @@ class QuantisedIndex:
         """
         vector = _padded(as_query(query, self.dim)[np.newaxis])
         if self.rows >= SPLIT_ROWS:
-            self._asked += 1
-            if self._asked == _SPLIT_AT:
+            asked = self._asked = self._asked + 1
+            if asked == _SPLIT_AT:
                 threading.Thread(target=self._split, name="lamina-split").start()
         pieces = self._pieces
         if len(pieces) == 1:
@@ -305,7 +305,7 @@ def _search_beside(pieces: Sequence[tuple[int, Any]], vector: F32, n: int) -> li
                 return
             found.append(_search(index, vector, n, first))
 
-    later = after_fork.helper("codes").submit(work)
+    later = after_fork.run_beside("codes", work)
     work()
     if not later.cancel():  # it may be busy for another recall, and there is nothing left to do
         later.result()

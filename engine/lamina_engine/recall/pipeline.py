@@ -562,7 +562,7 @@ def _ask_lanes(
     asked = "lexical" in request.lanes
     later = None
     if vector and asked and view.rows >= _PARALLEL_ROWS and request.vector is not None and request.vector.any():
-        later = after_fork.helper("lane").submit(vector_lane, view, request.vector, selection, depth)
+        later = after_fork.run_beside("lane", vector_lane, view, request.vector, selection, depth)
     terms = _analyzer().query(request.text, view.languages) if asked or request.vector is None else []
     words = _weigh(view, request, terms if asked else [], bonuses if asked else ())
     corrections: Corrections = _correct(memory, view, request, words) if words.unknown else {}
@@ -572,7 +572,7 @@ def _ask_lanes(
         words = _weigh(view, request, corrected_terms(terms, corrections, _analyzer(), view.languages), bonuses)
     query = _query_vector(memory, view, request, words, terms, corrections) if vector else None
     if query is not None and asked and view.rows >= _PARALLEL_ROWS:
-        later = later or after_fork.helper("lane").submit(vector_lane, view, query, selection, depth)
+        later = later or after_fork.run_beside("lane", vector_lane, view, query, selection, depth)
         lexical, nearest = words.lane(selection, depth), later.result()
     else:
         nearest = vector_lane(view, query, selection, depth) if query is not None else EMPTY
