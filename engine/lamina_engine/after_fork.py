@@ -65,7 +65,7 @@ def track_property_locks(cls: type[T]) -> type[T]:
 
 
 def run_beside(name: str, work: Callable[P, R], /, *args: P.args, **options: P.kwargs) -> Future[R]:
-    """Run a function on this process's thread of a name; at once where the interpreter is ending."""
+    """Run a function on this process's thread of a name; at once if the interpreter is ending."""
     from concurrent.futures import Future, ThreadPoolExecutor
 
     found = _helpers.get(name)

@@ -17,13 +17,15 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lamina_kernels._jit import kernel
 from lamina_kernels.layouts import F32, F64, I64, Score
-from lamina_kernels.simd import SUMS, lane_sum
+from lamina_kernels.simd import SUMS, lane_sum, number_at
 from lamina_kernels.sorting import sort_rows
 
 _BLOCK = 1024  # rows widened to float64 at a time: 2 MiB at 256 dimensions
@@ -148,6 +150,7 @@ _RUN = 128  # the longest run that NumPy sums without halving it
 _LINE = 16  # float32 in a line of the cache
 _TOUCHED = 32  # rows asked of memory at once
 _DEEPEST = 64  # no halving of an int64 is deeper
+_FLOAT_BYTES = 4
 
 
 @functools.cache
@@ -177,13 +180,38 @@ def pairwise_plan(d: int) -> I64:
     return found
 
 
+class Located(NamedTuple):
+    """Rows of several arrays, as one matrix in row order, for kernels.
+
+    Attributes
+    ----------
+    addresses : int64 (s,)
+        Where each array begins, float32 (n_i, d), C-contiguous. Whoever passes it holds the arrays.
+    starts : int64 (s + 1,)
+        First row of each, and how many rows there are.
+    """
+
+    addresses: I64
+    starts: I64
+
+    @classmethod
+    def of(cls, arrays: Sequence[F32]) -> Located:
+        """Return the rows of some arrays."""
+        addresses = np.array([array.__array_interface__["data"][0] for array in arrays], np.int64)
+        starts = np.cumsum([0, *(len(array) for array in arrays)], dtype=np.int64)
+        addresses.flags.writeable = starts.flags.writeable = False
+        return cls(addresses, starts)
+
+
+_EXAMPLE: Final = np.zeros((2, 2), np.float32)  # held, as its address is passed
+
+
 def _exact_examples() -> tuple[object, ...]:
-    matrix, query = np.zeros((2, 2), np.float32), np.zeros(2)
-    return matrix, np.arange(2), query, pairwise_plan(2), np.empty(2, np.float32)
+    return *Located.of([_EXAMPLE]), np.arange(2), np.zeros(2), pairwise_plan(2), np.empty(2, np.float32)
 
 
 @kernel
-def _block_sum(row: F32, query: F64, start: int, stop: int) -> float:
+def _block_sum(row: int, query: F64, start: int, stop: int) -> float:
     """Add up the products of one block in NumPy's order."""
     total = -0.0
     if stop - start >= SUMS:
@@ -191,22 +219,36 @@ def _block_sum(row: F32, query: F64, start: int, stop: int) -> float:
         total = lane_sum(row, query, start, whole)
         start = whole
     for j in range(start, stop):
-        total += np.float64(row[j]) * query[j]
+        total += np.float64(number_at(row, j)) * query[j]
     return float(total)
 
 
 @kernel
-def _touch(matrix: F32, rows: I64) -> np.float32:
+def _address_of(addresses: I64, starts: I64, row: int, d: int) -> int:
+    """Return where a row lies in memory."""
+    low, high = 0, addresses.size - 1
+    while low < high:
+        middle = (low + high + 1) >> 1
+        if starts[middle] <= row:
+            low = middle
+        else:
+            high = middle - 1
+    return int(addresses[low] + (row - starts[low]) * d * _FLOAT_BYTES)
+
+
+@kernel
+def _touch(addresses: I64, starts: I64, rows: I64, d: int) -> np.float32:
     """Prefetch rows by reading each cache line; the sum keeps the compiler from dropping it."""
     total = np.float32(0.0)
     for i in range(rows.size):
-        for j in range(0, matrix.shape[1], _LINE):
-            total += matrix[rows[i], j]
+        row = _address_of(addresses, starts, rows[i], d)
+        for j in range(0, d, _LINE):
+            total += number_at(row, j)
     return total
 
 
 @kernel
-def _exact_dot(row: F32, query: F64, plan: I64, sums: F64) -> float:
+def _exact_dot(row: int, query: F64, plan: I64, sums: F64) -> float:
     """Add up a row's products in NumPy's order; ``sums`` is room for blocks."""
     depth = 0
     for block in range(plan.shape[0]):
@@ -219,14 +261,15 @@ def _exact_dot(row: F32, query: F64, plan: I64, sums: F64) -> float:
 
 
 @kernel(examples=[_exact_examples])
-def gather_exact_dots(matrix: F32, rows: I64, query: F64, plan: I64, out: F32) -> None:
+def gather_exact_dots(addresses: I64, starts: I64, rows: I64, query: F64, plan: I64, out: F32) -> None:
     """Exact dot product of chosen rows with the query.
 
     Parameters
     ----------
-    matrix : float32 (n, d)
+    addresses, starts
+        The fields of `Located`.
     rows : int64 (m,)
-        Row numbers, 0 ≤ row < n, in any order; ascending reads memory best.
+        Row numbers, 0 ≤ row < n, in any order; ascending reads memory best. Nothing checks them.
     query : float64 (d,)
         The float32 query, widened.
     plan : int64 (b, 3)
@@ -242,22 +285,25 @@ def gather_exact_dots(matrix: F32, rows: I64, query: F64, plan: I64, out: F32) -
     for i in range(rows.size):
         if i % _TOUCHED == 0:
             # reads that wait for nothing are under way side by side; the sums wait for one row after the other
-            out[i] = _touch(matrix, rows[i : i + _TOUCHED])
-        out[i] = _exact_dot(matrix[rows[i]], query, plan, sums)
+            out[i] = _touch(addresses, starts, rows[i : i + _TOUCHED], query.size)
+        out[i] = _exact_dot(_address_of(addresses, starts, rows[i], query.size), query, plan, sums)
 
 
 def _proposal_examples() -> tuple[object, ...]:
-    matrix, rows, query, plan, _ = _exact_examples()
-    return matrix, rows, np.ones(2, np.float32), 1, 2, query, plan, 1, np.empty(1, np.int64), np.empty(1, np.float32)
+    addresses, starts, rows, query, plan, _ = _exact_examples()
+    promises, out = np.ones(2, np.float32), (np.empty(1, np.int64), np.empty(1, np.float32))
+    return addresses, starts, rows, promises, 1, 2, 2, query, plan, 1, *out
 
 
 @kernel(examples=[_proposal_examples])
 def best_proposals(
-    matrix: F32,
+    addresses: I64,
+    starts: I64,
     rows: I64,
     promises: F32,
     fetch: int,
     covered: int,
+    stop: int,
     query: F64,
     plan: I64,
     k: int,
@@ -268,15 +314,16 @@ def best_proposals(
 
     Parameters
     ----------
-    matrix : float32 (n, d)
+    addresses, starts
+        The fields of `Located`.
     rows : int64 (m,)
         Proposed rows, the most promising first.
     promises : float32 (m,)
         Descending.
     fetch : int
         Proposals to score, 1 to m; those that promise as much as the last of them are scored, too.
-    covered : int
-        Rows of the index; those from here to n are scored one and all.
+    covered, stop : int
+        Rows of the index; those from ``covered`` to before ``stop`` are scored one and all.
     query, plan
         As for `gather_exact_dots`.
     k : int
@@ -294,20 +341,19 @@ def best_proposals(
 
     Notes
     -----
-    O((m + n − covered) d).
+    O((m + stop − covered) d).
     """
     end = fetch
     while end < rows.size and promises[end] == promises[fetch - 1]:
         end += 1
     if end == rows.size and rows.size < covered:
         return -1
-    tail = matrix.shape[0] - covered
-    sums, keys = np.empty(_DEEPEST), np.empty(end + tail, np.int64)
+    sums, keys = np.empty(_DEEPEST), np.empty(end + stop - covered, np.int64)
     for i in range(keys.size):
         if i % _TOUCHED == 0 and i < end:
-            keys[i] = np.int64(_touch(matrix, rows[i : min(i + _TOUCHED, end)]))
+            keys[i] = np.int64(_touch(addresses, starts, rows[i : min(i + _TOUCHED, end)], query.size))
         row = rows[i] if i < end else covered + i - end
-        score = np.float32(_exact_dot(matrix[row], query, plan, sums))
+        score = np.float32(_exact_dot(_address_of(addresses, starts, row, query.size), query, plan, sums))
         if score == 0.0:
             return -1
         # bits of a float are in the order of floats, but for the sign: one number to sort by, the best is the least

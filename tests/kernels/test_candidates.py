@@ -203,9 +203,10 @@ def test_candidates_ranked_at_once_are_those_of_step_by_step(least: float, seed:
     formula, aged_us, speed = Formula(0.8, 1_900 * 86_400.0, 1_000.0 * day, boost=0.2, now_s=1e8), 1_900 * day, 2.0
     matched = bm25, cosine, before, 11.0, 0.4, 0.3, np.empty(0), asks, 0.25
     columns, order, newest = np.empty((6, n)), np.empty(n, np.int64), np.empty(2, np.int64)
+    coverage, own, received, semantic, factor_, score = columns
     count, tied, best = rank_candidates(
-        rows_, *matched, created, *codes, type_days, collection_days, role_factors, factors, least, aged_us,
-        speed if least >= 0.0 else 1.0, formula, *columns, order, newest,
+        rows_, *matched, created, codes[0], codes[1], codes[2], type_days, collection_days, role_factors, factors, least,
+        aged_us, speed if least >= 0.0 else 1.0, formula, coverage, own, received, semantic, factor_, score, order, newest,
     )  # fmt: skip
     parts = match_candidates_numpy(*matched)
     for column, part in zip(columns, parts, strict=False):
@@ -230,9 +231,10 @@ def test_candidates_ranked_at_once_are_those_of_step_by_step(least: float, seed:
 
 def test_ages_counted_to_a_far_moment_are_refused() -> None:
     one, code = np.ones(1), np.zeros(1, np.int32)
-    columns, order, newest = np.empty((6, 1)), np.empty(1, np.int64), np.empty(2, np.int64)
+    out, order, newest = np.empty((6, 1)), np.empty(1, np.int64), np.empty(2, np.int64)
     rank_candidates(
         rows([0]), one, one, rows([-1]), 1.0, 0.5, 0.0, np.empty(0), np.empty(0, np.uint8), 0.0, rows([2**54]), code,
-        code, code, one, one, one, np.empty(0), 0.5, 2**55, 1.0, Formula(0.5), *columns, order, newest,
+        code, code, one, one, one, np.empty(0), 0.5, 2**55, 1.0, Formula(0.5), out[0], out[1], out[2], out[3], out[4],
+        out[5], order, newest,
     )  # fmt: skip
     assert newest.tolist() == [2**54, 1]

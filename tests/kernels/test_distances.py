@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from lamina_kernels import distances
 from lamina_kernels.distances import (
+    Located,
     best_proposals,
     exact_dots,
     gather_exact_dots,
@@ -17,7 +18,7 @@ from lamina_kernels.distances import (
     unit_rows_numpy,
 )
 from lamina_kernels.layouts import F32, I64
-from lamina_kernels.simd import lane_sum
+from lamina_kernels.simd import lane_sum, number_at
 from tests.oracles import distances as oracle
 
 
@@ -84,7 +85,10 @@ def test_angular_distance_of_float32() -> None:
 
 def compiled(matrix: F32, rows: I64, query: F32) -> F32:
     out = np.full(rows.size, -9, np.float32)
-    gather_exact_dots(matrix, rows, query.astype(np.float64), pairwise_plan(query.size), out)
+    cut = len(matrix) // 3  # rows of several arrays, as those of a log
+    arrays = [np.ascontiguousarray(part) for part in (matrix[:cut], matrix[cut:])]
+    located = Located.of([array for array in arrays if len(array)])
+    gather_exact_dots(*located, rows, query.astype(np.float64), pairwise_plan(query.size), out)
     return out
 
 
@@ -159,15 +163,19 @@ def test_the_greatest_numbers_do_not_overflow() -> None:
 def test_lanes_add_up_as_instructions_do(d: int, stop: int) -> None:
     row, query = random_units(1, d, 3)[0], random_units(1, d, 4)[0].astype(np.float64)
     matrix, out = np.ascontiguousarray(row[None, :stop]), np.empty(1, np.float32)
-    gather_exact_dots(matrix, np.zeros(1, np.int64), query[:stop].copy(), np.array([[0, stop, 0]]), out)
-    assert np.float32(lane_sum(row, query, 0, stop)) == out[0]
+    located = Located.of([matrix])
+    gather_exact_dots(*located, np.zeros(1, np.int64), query[:stop].copy(), np.array([[0, stop, 0]]), out)
+    assert np.float32(lane_sum(int(located.addresses[0]), query, 0, stop)) == out[0]
+    assert [number_at(int(located.addresses[0]), i) for i in range(stop)] == row[:stop].tolist()
 
 
 def proposed(matrix: F32, query: F32, rows: I64, promises: F32, fetch: int, covered: int, k: int) -> I64 | None:
     """Return the best of some proposals and of the rows behind the index, with their scores checked."""
     best, scores = np.full(k, -9, np.int64), np.full(k, -9, np.float32)
-    plan = pairwise_plan(query.size)
-    found = best_proposals(matrix, rows, promises, fetch, covered, query.astype(np.float64), plan, k, best, scores)
+    wide, plan = query.astype(np.float64), pairwise_plan(query.size)
+    arrays = [np.ascontiguousarray(part) for part in np.array_split(matrix, 3)]
+    located = Located.of(arrays)
+    found = best_proposals(*located, rows, promises, fetch, covered, len(matrix), wide, plan, k, best, scores)
     if found < 0:
         return None
     np.testing.assert_array_equal(scores[:found], exact_dots(matrix[best[:found]], query))

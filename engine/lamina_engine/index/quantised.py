@@ -214,9 +214,9 @@ class QuantisedIndex:
         return pieces[0] if len(pieces) == 1 else fastscan.join(pieces)
 
     def _split(self) -> None:
-        if len(self._pieces) > 1:
-            return
-        self._pieces = tuple(fastscan.split(self._pieces[0][1], -(-self.rows // _PIECE_ROWS)))
+        (_, whole), *others = self._pieces
+        if not others:
+            self._pieces = tuple(fastscan.split(whole, -(-self.rows // _PIECE_ROWS)))
 
     def save(self, path: Path, *, sync: bool = False, origin: bytes = b"") -> None:
         """Write one file, aside first, then renamed into place.

@@ -18,7 +18,15 @@ from numpy.typing import NDArray
 
 from lamina_engine.columns import split_rows
 from lamina_engine.errors import InvalidArgument
-from lamina_kernels.distances import best_proposals, exact_dots, gather_dots, gather_exact_dots, pairwise_plan, row_dots
+from lamina_kernels.distances import (
+    Located,
+    best_proposals,
+    exact_dots,
+    gather_dots,
+    gather_exact_dots,
+    pairwise_plan,
+    row_dots,
+)
 
 F32: TypeAlias = NDArray[np.float32]
 Rows: TypeAlias = NDArray[np.int64]
@@ -71,7 +79,7 @@ class VectorBlocks:
         An array of another shape, type or layout.
     """
 
-    __slots__ = ("arrays", "dim", "starts")
+    __slots__ = ("arrays", "dim", "located")
 
     def __init__(self, arrays: Sequence[F32], dim: int) -> None:
         if dim < 1:
@@ -83,8 +91,13 @@ class VectorBlocks:
                 )
         self.dim = dim
         self.arrays: tuple[F32, ...] = tuple(_read_only(array) for array in arrays if len(array))
-        self.starts: Rows = np.cumsum([0, *(len(array) for array in self.arrays)], dtype=np.int64)
-        self.starts.flags.writeable = False
+        self.located = Located.of(self.arrays)
+        """Where the rows lie, for kernels."""
+
+    @property
+    def starts(self) -> Rows:
+        """First row of each array, and one past the last."""
+        return self.located.starts
 
     @property
     def rows(self) -> int:
@@ -126,16 +139,9 @@ class VectorBlocks:
         """Return `dots` with a query that `as_query` has given."""
         out = np.empty(len(rows), np.float32)
         if gather_exact_dots.ready:
-            wide, plan = vector.astype(np.float64), pairwise_plan(self.dim)
-            if len(self.arrays) == 1 and len(rows):
+            if len(rows):
                 self._check_rows(rows)
-                gather_exact_dots(self.arrays[0], rows, wide, plan, out)
-                return out
-            for array, places, offsets in self._groups(rows):
-                part = out[places] if isinstance(places, slice) else np.empty(len(offsets), np.float32)
-                gather_exact_dots(array, offsets, wide, plan, part)
-                if not isinstance(places, slice):
-                    out[places] = part
+                gather_exact_dots(*self.located, rows, vector.astype(np.float64), pairwise_plan(self.dim), out)
             return out
         for start in range(0, len(rows), _GATHER):
             some = slice(start, start + _GATHER)
@@ -489,9 +495,9 @@ def search(
         return blocks.scan(vector, k, stop=stop, mask=live)
     wanted, first = max(candidates, _SPARE_CANDIDATES * k), None
     is_plain = live is None and index.rows <= stop <= index.rows + _SHORT_TAIL and wanted <= _most_fetched(index)
-    if is_plain and best_proposals.ready and len(blocks.arrays) == 1:
+    if is_plain and best_proposals.ready and blocks.arrays:  # without arrays of their own, rows lie in shards
         first = index.search(vector, min(wanted + _TIED, index.rows))
-        found = _best_of_one(blocks.arrays[0][:stop], index.rows, first, vector, k, min(wanted, index.rows))
+        found = _best_of_all(blocks, index.rows, stop, first, vector, k, min(wanted, index.rows))
         if found is not None:
             return found
     covered = min(index.rows, stop)
@@ -521,11 +527,13 @@ def _most_fetched(index: Candidates) -> int:
     return max(index.rows // _MOST, CANDIDATES)
 
 
-def _best_of_one(matrix: F32, covered: int, proposed: Nearest, query: F32, k: int, fetch: int) -> Nearest | None:
-    """Return the best proposals and rows behind the index, in one segment; None if undecided."""
+def _best_of_all(
+    blocks: VectorBlocks, covered: int, stop: int, proposed: Nearest, query: F32, k: int, fetch: int
+) -> Nearest | None:
+    """Return the best of the proposals and of all rows behind the index; None if undecided."""
     rows, scores = np.empty(k, np.int64), np.empty(k, np.float32)
     wide, plan = query.astype(np.float64), pairwise_plan(query.size)
-    found = best_proposals(matrix, *proposed, fetch, covered, wide, plan, k, rows, scores)
+    found = best_proposals(*blocks.located, *proposed, fetch, covered, stop, wide, plan, k, rows, scores)
     return Nearest(rows[:found], scores[:found]) if found >= 0 else None
 
 
