@@ -140,6 +140,7 @@ class VectorBlocks:
         out = np.empty(len(rows), np.float32)
         if gather_exact_dots.ready:
             if len(rows):
+                rows = np.ascontiguousarray(rows, np.int64)
                 self._check_rows(rows)
                 gather_exact_dots(*self.located, rows, vector.astype(np.float64), pairwise_plan(self.dim), out)
             return out

@@ -221,3 +221,15 @@ def test_a_mask_over_several_segments_gives_what_comparing_all_gives(share: floa
     wanted = [row for row in order if mask[row] and rows[row].any()][:5]
     assert got.rows.tolist() == wanted
     np.testing.assert_array_equal(got.scores, scores[wanted])
+
+
+def test_products_of_any_rows_of_several_segments() -> None:
+    gather_exact_dots.warm()
+    rows = unit(700, 24)
+    blocks, query = VectorBlocks([rows[:300].copy(), rows[300:301].copy(), rows[301:].copy()], 24), unit(1, 24, 3)[0]
+    every, scores = np.arange(700), exact_dots(rows, query)
+    for chosen in (every, every[::-1], every[::3], every[298:305], np.array([5, 5, 699, 0]), every[:0]):
+        np.testing.assert_array_equal(blocks.dots(chosen, query), scores[chosen])
+    for wrong in ([700], [-1], [3, 10**9]):
+        with pytest.raises(InvalidArgument, match="asked of a log with rows 0 to 699"):
+            blocks.dots(np.array(wrong), query)
