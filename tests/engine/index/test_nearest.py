@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -161,3 +163,28 @@ def test_bad_input_is_refused() -> None:
         search(blocks, None, query, 1, n_rows=11)
     with pytest.raises(InvalidArgument, match="9 entries"):
         search(blocks, None, query, 1, live=np.ones(9, np.bool_))
+
+
+@pytest.mark.usefixtures("small_limits")
+@pytest.mark.parametrize("tail", [0, 1, 200])
+def test_one_call_finds_what_the_steps_find(tail: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    vectors.best_proposals.warm()
+    vectors.gather_exact_dots.warm()
+    matrix = unit(3_000, 16)
+    matrix[100:130] = matrix[100]
+    blocks, index = split(matrix, [700, 2_000]), Proposes(matrix, 3_000 - tail, digits=3)
+    calls = list[bool]()
+    at_once = vectors._best_of_all
+
+    def counted(*args: Any) -> Nearest | None:
+        found = at_once(*args)
+        calls.append(found is not None)
+        return found
+
+    monkeypatch.setattr(vectors, "_best_of_all", counted)
+    queries = [matrix[100], *unit(20, 16, 7)]
+    fast = [search(blocks, index, query, 40) for query in queries]
+    assert sum(calls) > len(queries) // 2
+    monkeypatch.setattr(vectors, "best_proposals", SimpleNamespace(ready=False))
+    for query, found in zip(queries, fast, strict=True):
+        check_equal(search(blocks, index, query, 40), found)
