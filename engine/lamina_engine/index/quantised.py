@@ -305,7 +305,7 @@ def _search_beside(pieces: Sequence[tuple[int, Any]], vector: F32, n: int) -> li
                 return
             found.append(_search(index, vector, n, first))
 
-    later = after_fork.run_beside("codes", work)
+    later = after_fork.run_beside("scan", work)
     work()
     if not later.cancel():  # it may be busy for another recall, and there is nothing left to do
         later.result()
