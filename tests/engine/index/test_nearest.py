@@ -10,6 +10,7 @@ import pytest
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.index import vectors
 from lamina_engine.index.vectors import F32, Nearest, search
+from lamina_kernels.distances import best_proposals, gather_exact_dots
 from tests.oracles.vectors import by_hand, check_equal, split, unit
 
 
@@ -168,8 +169,8 @@ def test_bad_input_is_refused() -> None:
 @pytest.mark.usefixtures("small_limits")
 @pytest.mark.parametrize("tail", [0, 1, 200])
 def test_one_call_finds_what_the_steps_find(tail: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    vectors.best_proposals.warm()
-    vectors.gather_exact_dots.warm()
+    best_proposals.warm()
+    gather_exact_dots.warm()
     matrix = unit(3_000, 16)
     matrix[100:130] = matrix[100]
     blocks, index = split(matrix, [700, 2_000]), Proposes(matrix, 3_000 - tail, digits=3)
