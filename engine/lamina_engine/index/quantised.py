@@ -406,9 +406,9 @@ def _add(
 
 
 @contextlib.contextmanager
-def _threads(count: int, library: Any = None) -> Iterator[None]:
+def _threads(count: int) -> Iterator[None]:
     """Set FAISS's number of OpenMP threads for calls from this thread only."""
-    faiss = library or _faiss()
+    faiss = _faiss()
     before = faiss.omp_get_max_threads()
     faiss.omp_set_num_threads(count)
     try:

@@ -26,6 +26,7 @@ from lamina_engine.index.view import View
 from lamina_engine.recall.filters import select_rows
 from lamina_engine.recall.lanes import PreferredRows, Selection, Words
 from lamina_engine.time.lexicon import may_mention_time
+from lamina_kernels.candidates import EARLIEST_US, LATEST_US
 from lamina_kernels.layouts import BOOL, F64, I64, U32
 
 if TYPE_CHECKING:
@@ -34,8 +35,6 @@ if TYPE_CHECKING:
     from lamina_engine.recall.understand import TimeExpression
 
 MODES: Final = ("prefer", "filter", "off")
-EARLIEST_US: Final = -62_135_596_800_000_000  # year 1
-LATEST_US: Final = 253_402_300_800_000_000  # year 10000
 _REQUESTED_WEIGHT: Final = 0.1
 """Weight where the caller wants a preference and the profile has none."""
 _SURE: Final = 0.8
