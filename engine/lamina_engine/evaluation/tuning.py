@@ -27,7 +27,7 @@ from lamina_engine.errors import InvalidArgument, VaultReadOnly
 from lamina_engine.graph.hyperlinks import find_links
 from lamina_engine.graph.links import claim_rows
 from lamina_engine.graph.references import MARKDOWN, WIKI
-from lamina_engine.index.analysis import Analyzer
+from lamina_engine.index.analysis import query_analyzer
 from lamina_engine.memory import Memory
 from lamina_engine.profiles import BUILT_IN, Graph
 from lamina_engine.recall.pipeline import recall_rows
@@ -56,7 +56,6 @@ _KINDS: Final = {".md": "markdown", ".markdown": "markdown", ".rst": "rst", ".tx
 _MARKUP: Final = re.compile(r":\w+:|<[^<>]*>|\]\([^)]*\)|[`\[\]|*_]")
 _SENTENCE: Final = re.compile(r"(?<=[.!?])\s+|\n\s*\n|\n(?=\s*[-*+] )")
 _KIND: Final = attrgetter("kind")
-_analyzer: Final = Analyzer()
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,7 +299,7 @@ def _key(line: str) -> str:
 
 
 def _asks_enough(text: str) -> bool:
-    return len(set(_analyzer.tokens(text))) >= _LEAST_WORDS
+    return len(set(query_analyzer().tokens(text))) >= _LEAST_WORDS
 
 
 def _balance(found: list[Question], most: int) -> list[Question]:

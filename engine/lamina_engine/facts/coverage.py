@@ -20,7 +20,7 @@ from lamina_engine.facts.intents import is_trigger, matches_predicate, words_of
 from lamina_engine.facts.names import DEFAULT_TYPE
 from lamina_engine.facts.nearness import nearest, nearness
 from lamina_engine.facts.voice import wanted_end
-from lamina_engine.index.analysis import STOP_WORDS, Analyzer
+from lamina_engine.index.analysis import STOP_WORDS, query_analyzer
 
 if TYPE_CHECKING:
     from lamina_engine.facts.intents import Intent
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from lamina_engine.facts.predicates import Registry
     from lamina_engine.results import Fact
 
-_analyzer: Final = Analyzer()
 _LEAST_AKIN: Final = 5
 _NEAR: Final = 0.5
 """Cosine from which on a word that nothing knows stands for the nearest predicate."""
@@ -45,7 +44,7 @@ _OVERVIEWS: Final = frozenset({"relationship"})
 @functools.lru_cache(1 << 15)
 def stem(word: str) -> str:
     """Return the stem of a word in lower case; of an identifier, the stem of its joined form."""
-    terms = _analyzer.tokens(vocabulary.SPELLINGS.get(word, word))
+    terms = query_analyzer().tokens(vocabulary.SPELLINGS.get(word, word))
     return terms[-1].stem if terms else word
 
 

@@ -348,10 +348,10 @@ class Analyzer:
     remembered, each forgotten all at once when full. What a text gives does not depend on it.
     """
 
-    def __init__(self, language: str = ENGLISH) -> None:
+    def __init__(self, language: str = ENGLISH, english: _Words | None = None) -> None:
         self.language = language
         self._others: dict[str, Analyzer] = {}
-        self._words = _Words() if language == ENGLISH else _ForeignWords(language)
+        self._words = _Words() if language == ENGLISH else _ForeignWords(language, english or _Words())
         self._elision = languages.elision(language)
         self._pieces = Pieces(self)
         self.rows = 0
@@ -386,7 +386,7 @@ class Analyzer:
             return self
         found = self._others.get(language)
         if found is None:
-            found = self._others[language] = Analyzer(language)
+            found = self._others[language] = Analyzer(language, self._words)
         return found
 
     def query(self, text: str, among: tuple[str, ...] = ()) -> list[QueryTerm]:
@@ -510,6 +510,12 @@ class Analyzer:
         return terms
 
 
+@functools.cache
+def query_analyzer() -> Analyzer:
+    """Return the analyzer of questions; all threads share what it remembers of their words."""
+    return Analyzer()
+
+
 class _Words(dict[str, Word]):
     """Words by how they are written, filled as they are met."""
 
@@ -580,15 +586,16 @@ class _Words(dict[str, Word]):
 
 
 class _ForeignWords(_Words):
-    """Words of a language other than English."""
+    """Words of a language other than English: cut as English ones are, and stemmed anew."""
 
-    def __init__(self, language: str) -> None:
+    def __init__(self, language: str, english: _Words) -> None:
         super().__init__()
         self._stemmer = languages.stemmer(language)
+        self._english = english
 
     def _terms(self, word: str, classes: str) -> Iterator[Term]:
         letters = word if word.isalpha() else ""
-        for term in super()._terms(word, classes):
+        for term in self._english[word].terms:
             if term.kind == "character" or classes[0] == "C":
                 yield term
                 continue

@@ -121,9 +121,11 @@ class TailWords:
         first = bisect.bisect_left(ordered, prefix)
         return list(itertools.takewhile(lambda word: word.startswith(prefix), itertools.islice(ordered, first, None)))
 
-    def frequency(self, word: str, stop: int) -> int:
-        """Return how many rows below ``stop`` hold a word."""
-        return bisect.bisect_left(self._rows.get(word, ()), stop)
+    def frequencies(self, words: Collection[str], stop: int) -> dict[str, int]:
+        """Return how many rows below ``stop`` hold each word, without those that none holds."""
+        rows = self._rows
+        counts = {word: bisect.bisect_left(rows[word], stop) for word in words if word in rows}
+        return {word: count for word, count in counts.items() if count}
 
     def rows_of(self, words: Collection[str], stop: int) -> I64:
         """Return the rows below ``stop`` that hold any of some words, int64 (m,) ascending."""

@@ -21,7 +21,7 @@ import shutil
 import stat
 import weakref
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -272,18 +272,22 @@ class TextIndex:
         """Return the parts that have rows below ``stop``."""
         return [part for part in self.parts if part.start < stop]
 
-    def frequency(self, field: str, term: str, stop: int) -> int:
-        """Return how many rows below ``stop`` hold a term of a field.
+    def frequencies(self, field: str, terms: Collection[str], stop: int) -> dict[str, int]:
+        """Return how many rows below ``stop`` hold each term of a field, without those that none holds.
 
         Raises
         ------
         TextIndexDamaged
             When what is read of it makes no sense.
         """
+        found: dict[str, int] = {}
         with _wrap_errors(self.path):
-            return sum(
-                part.frequency(field, term, stop) for part in self.below(stop) if part.searcher.doc_freq(field, term)
-            )
+            for part in self.below(stop):
+                look_up = part.searcher.doc_freq
+                for term in [term for term in terms if look_up(field, term)]:
+                    if count := part.frequency(field, term, stop):
+                        found[term] = found.get(term, 0) + count
+        return found
 
     def words_with_prefix(self, field: str, prefix: str, stop: int) -> set[str]:
         """Return the terms of a field that begin so, of the parts that have rows below ``stop``.

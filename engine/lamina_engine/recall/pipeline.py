@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import threading
 import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
@@ -15,7 +14,7 @@ from msgspec import Struct
 from lamina_engine import after_fork
 from lamina_engine.chunks.reading import select_chunks
 from lamina_engine.errors import InvalidArgument
-from lamina_engine.index.analysis import Analyzer, QueryTerm
+from lamina_engine.index.analysis import QueryTerm, query_analyzer
 from lamina_engine.index.languages import language_of
 from lamina_engine.index.scoring import Bm25
 from lamina_engine.index.view import View
@@ -56,7 +55,6 @@ _PARALLEL_ROWS: Final = 1 << 18
 than a scan of codes takes (10,000 rows: 2.5 against 1.8 ms, 100,000: 2.4 against 2.1)."""
 _NO_ROWS: Final = np.empty(0, np.int64)
 DEFAULT: Final = "default"
-_local = threading.local()
 
 
 class Outcome(Struct, frozen=True):
@@ -85,7 +83,7 @@ class Outcome(Struct, frozen=True):
         from lamina_engine.recall.snippets import WIDTH, cut_snippet
 
         weights = self.stems
-        analyzer = _analyzer().of(language_of(text.split()))
+        analyzer = query_analyzer().of(language_of(text.split()))
         if self.patterns:
             from lamina_engine.recall.clauses import weigh_stems
 
@@ -325,7 +323,7 @@ def _rank(memory: Memory, view: View, request: Request, page: Page, *, with_fact
     if request.parsed is not None:
         from lamina_engine.recall.clauses import apply_operators  # in few questions
 
-        operators = apply_operators(view, request.parsed, _analyzer())
+        operators = apply_operators(view, request.parsed, query_analyzer())
         selection, linkable = operators.narrow(selection), operators.narrow_linked(selection)
     bonuses = operators.bonuses if operators is not None else ()
     unknown: tuple[str, ...] = ()
@@ -422,7 +420,7 @@ def _rate_rows(
 ) -> F64:
     """Return the confidence of some rows."""
     if "lexical" not in request.lanes:  # what it means to be near does not depend on the lanes
-        words = _weigh(view, request, _analyzer().query(request.text, view.languages))
+        words = _weigh(view, request, query_analyzer().query(request.text, view.languages))
     share = memory.embedder_for(view.snapshot.space).lane_weight if query is not None else 0.0
     names = count_names(view, (term.surfaces[0] for term in words.unknown)) if words.unknown else 0
     return rate_rows(
@@ -450,7 +448,7 @@ def _rows_by_time(view: View, request: Request, selection: Selection) -> I64:
         request.parsed is not None
         and request.vector is None
         and request.lanes != ("facts",)
-        and not _analyzer().tokens(request.text)
+        and not query_analyzer().tokens(request.text)
     ):
         return np.arange(view.rows) if selection.live is None else np.flatnonzero(selection.live)
     if window is None or not window.alone:
@@ -563,13 +561,13 @@ def _ask_lanes(
     later = None
     if vector and asked and view.rows >= _PARALLEL_ROWS and request.vector is not None and request.vector.any():
         later = after_fork.run_beside("lane", vector_lane, view, request.vector, selection, depth)
-    terms = _analyzer().query(request.text, view.languages) if asked or request.vector is None else []
+    terms = query_analyzer().query(request.text, view.languages) if asked or request.vector is None else []
     words = _weigh(view, request, terms if asked else [], bonuses if asked else ())
     corrections: Corrections = _correct(memory, view, request, words) if words.unknown else {}
     if corrections:
         from lamina_engine.recall.spelling import corrected_terms
 
-        words = _weigh(view, request, corrected_terms(terms, corrections, _analyzer(), view.languages), bonuses)
+        words = _weigh(view, request, corrected_terms(terms, corrections, query_analyzer(), view.languages), bonuses)
     query = _query_vector(memory, view, request, words, terms, corrections) if vector else None
     if query is not None and asked and view.rows >= _PARALLEL_ROWS:
         later = later or after_fork.run_beside("lane", vector_lane, view, query, selection, depth)
@@ -632,11 +630,11 @@ def _weigh_words(embedder: Embedder, text: str, asked: Words, corrections: Corre
     if corrections:
         from lamina_engine.recall.spelling import corrected_text
 
-        text = corrected_text(text, corrections, _analyzer())
+        text = corrected_text(text, corrections, query_analyzer())
     words, rarity = text.split(), asked.rarity()
     for form in [form for term in asked.unknown for form in term.surfaces if not embedder.has_word(form)]:
         rarity[form] = 0.0
-    rarities = [[rarity.get(term.surface, 0.0) for term in _analyzer().tokens(word)] for word in words]
+    rarities = [[rarity.get(term.surface, 0.0) for term in query_analyzer().tokens(word)] for word in words]
     weights = [max(each, default=0.0) for each in rarities]
     return embedder.embed_weighted(words, weights) if any(weights) else None
 
@@ -646,7 +644,7 @@ def _correct(memory: Memory, view: View, request: Request, words: Words) -> Corr
     from lamina_engine.recall.spelling import find_corrections
 
     operators = [clause.text for clause in request.parsed.clauses] if request.parsed is not None else []
-    found = find_corrections(view, _analyzer(), request.text, words.unknown, operators)
+    found = find_corrections(view, query_analyzer(), request.text, words.unknown, operators)
     if not found or not _is_word_table(view):
         return found
     from lamina_engine.embed.bundled import WordLlamaEmbedder
@@ -654,14 +652,6 @@ def _correct(memory: Memory, view: View, request: Request, words: Words) -> Corr
     embedder = memory.embedder_for(view.snapshot.space)
     if isinstance(embedder, WordLlamaEmbedder):  # a word of its own is no misspelling: "phone" where no row has one
         found = {word: nearest for word, nearest in found.items() if not embedder.has_word(word)}
-    return found
-
-
-def _analyzer() -> Analyzer:
-    """Return this thread's analyzer; its word cache is not shared."""
-    found: Analyzer | None = getattr(_local, "analyzer", None)
-    if found is None:
-        found = _local.analyzer = Analyzer()
     return found
 
 

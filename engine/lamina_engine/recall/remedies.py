@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
-from lamina_engine.index.analysis import Analyzer
+from lamina_engine.index.analysis import query_analyzer
 from lamina_engine.profiles import BUILT_IN
 from lamina_engine.recall.absence import Arguments, Remedy, diagnose
 from lamina_engine.recall.lanes import Words
@@ -107,7 +107,7 @@ def _add_words(arguments: Arguments, words: list[str]) -> tuple[str, dict[str, A
 
 def _words_of(memory: Memory, arguments: Arguments, identity: str) -> list[str]:
     """Return words of a chunk that the question lacks, those that tell it from others first."""
-    view, analyzer = memory.view(), Analyzer()
+    view, analyzer = memory.view(), query_analyzer()
     rows = view.all_rows_of_id(identity)[-1:]
     if not len(rows):
         return []

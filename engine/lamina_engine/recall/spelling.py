@@ -36,6 +36,7 @@ NAME_LETTERS: Final = 6
 MOST_LETTERS: Final = 32
 AGREEING: Final = 2
 """First letters that have to agree where there are two edits."""
+_REMEMBERED: Final = 1_024
 _SCRIPT: Final = 128
 """Code points that share a script, as a rule."""
 
@@ -118,12 +119,17 @@ def _replaces(word: str, other: str) -> bool:
 
 
 def nearest_words(view: View, word: str) -> list[str]:
-    """Return at most `MOST` dictionary words by edits, descending frequency and alphabet."""
-    try:
-        return _nearest_words(view, word)
-    except TextIndexDamaged as error:
-        view.tables.distrust(str(view.snapshot.manifest.indexes[LEXICAL]["folder"]), error)
-        return _nearest_words(view, word)
+    """Return at most `MOST` dictionary words by edits, descending frequency and alphabet; remembered for the view."""
+    known: dict[str, list[str]] = view.cached("nearest words", dict)
+    if word not in known:
+        if len(known) >= _REMEMBERED:
+            known.clear()
+        try:
+            known[word] = _nearest_words(view, word)
+        except TextIndexDamaged as error:
+            view.tables.distrust(str(view.snapshot.manifest.indexes[LEXICAL]["folder"]), error)
+            known[word] = _nearest_words(view, word)
+    return known[word]
 
 
 def _nearest_words(view: View, word: str) -> list[str]:
@@ -149,15 +155,15 @@ class Dictionary:
 
     def frequencies(self, words: Collection[str]) -> dict[str, int]:
         """Return how many rows hold each word, without those that none holds."""
+        counted = [part.frequencies(words) for part in self._parts]
+        if not self._parts and self._index is not None:
+            counted.append(self._index.frequencies(WORDS, words, self._indexed))
+        if not self._parts and self._tail is not None:
+            counted.append(self._tail.frequencies(words, self._stop))
         found: dict[str, int] = {}
-        for part in self._parts:
-            for word, count in part.frequencies(words).items():
+        for counts in counted:
+            for word, count in counts.items():
                 found[word] = found.get(word, 0) + count
-        for word in words if not self._parts else ():
-            count = self._index.frequency(WORDS, word, self._indexed) if self._index is not None else 0
-            count += self._tail.frequency(word, self._stop) if self._tail is not None else 0
-            if count:
-                found[word] = count
         return found
 
     def beginning(self, prefix: str) -> set[str]:

@@ -6,7 +6,6 @@ is stored: a text that changes or is withdrawn changes the answer at once.
 
 from __future__ import annotations
 
-import functools
 from typing import TYPE_CHECKING, Final
 
 from lamina_engine.clock import MISSING_US, utc_datetime
@@ -15,7 +14,7 @@ from lamina_engine.facts.dictionary import in_german
 from lamina_engine.facts.questions import ANSWERED_FROM, AnswerSet, K
 from lamina_engine.facts.questions import ask as ask_facts
 from lamina_engine.facts.statements import sentences_of
-from lamina_engine.index.analysis import Analyzer
+from lamina_engine.index.analysis import query_analyzer
 from lamina_engine.index.scoring import Bm25
 from lamina_engine.index.view import View
 from lamina_engine.recall.filters import All, select_rows
@@ -66,7 +65,7 @@ def find_statement(view: View, question: str, until_us: int | None = None) -> An
     asked = [word for _, word in (*asking.names, *asking.content)]
     if _GERMAN in view.languages and not asking.is_german:
         asked += [german for word in asked for german in in_german(word)]
-    words = Words(view, _analyzer().query(" ".join(asked), view.languages), Bm25())
+    words = Words(view, query_analyzer().query(" ".join(asked), view.languages), Bm25())
     rows = words.lane(selection, _LOOKED_AT).rows
     best: tuple[float, int, int] | None = None
     answer: Answer | None = None
@@ -90,8 +89,3 @@ def _answer(title: str | None, source: str | None, chunk: str, created_us: int |
         subject, STATES, sentence, ANSWERED_FROM, METHOD, source or chunk, None, False, None, STATES, sentence, -1, chunk, 1.0,
         created_us, None, asked=True,
     )  # fmt: skip
-
-
-@functools.cache
-def _analyzer() -> Analyzer:
-    return Analyzer()

@@ -26,7 +26,7 @@ from lamina_engine.chunks.reading import story_chunks
 from lamina_engine.clock import Instant
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.index import nodes
-from lamina_engine.index.analysis import Analyzer
+from lamina_engine.index.analysis import query_analyzer
 from lamina_engine.index.scoring import Bm25
 from lamina_engine.index.vectors import as_query
 from lamina_engine.index.view import View
@@ -343,7 +343,7 @@ class _Matches:
             return np.zeros(len(rows))
         p = self._lexical
         bm25 = Bm25(k1=p.k1, b=p.b, body=p.body, header=p.header, context=p.context, surface=p.surface)
-        words = Words(self._view, Analyzer().query(self._query, self._view.languages), bm25)
+        words = Words(self._view, query_analyzer().query(self._query, self._view.languages), bm25)
         return words.score(rows) / words.ceiling if words.ceiling else np.zeros(len(rows))
 
 

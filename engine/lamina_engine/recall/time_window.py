@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from lamina_engine.clock import MISSING_US, US_PER_DAY, US_PER_S, format_instant, format_local, parse_instant, zone
 from lamina_engine.errors import InvalidArgument
-from lamina_engine.index.analysis import Analyzer, term_hash
+from lamina_engine.index.analysis import query_analyzer, term_hash
 from lamina_engine.index.scoring import Bm25
 from lamina_engine.index.state import ACTIVE
 from lamina_engine.index.view import View
@@ -221,7 +221,7 @@ def rows_naming(view: View, day: date) -> tuple[int, ...]:
     def hashes(words: Iterable[str]) -> U32:
         return np.array(sorted({term_hash(word) for word in words}), np.uint32)
 
-    stems = [term.stem for term in Analyzer().query(" ".join(words_of_month(day.month)), view.languages)]
+    stems = [term.stem for term in query_analyzer().query(" ".join(words_of_month(day.month)), view.languages)]
     numbers = {str(day.day), f"{day.day:02}"}, {str(day.month), f"{day.month:02}"}
     months, days = (np.concatenate(view.rows_with_each(hashes(words))) for words in (stems, numbers[0]))
     both = np.zeros(view.rows, np.bool_)
@@ -296,7 +296,7 @@ def window_of_event(view: View, request: Request, found: TimeExpression, mode: s
     """
     profile = request.profile
     selection = select_rows(view, request.where, None, None, invalidated=profile.invalidated > 0.0)
-    words = Words(view, Analyzer().query(str(found.event), view.languages), Bm25(header=profile.lexical.header))
+    words = Words(view, query_analyzer().query(str(found.event), view.languages), Bm25(header=profile.lexical.header))
     rows = words.lane(selection, _CANDIDATES).rows
     if not len(rows):
         return None

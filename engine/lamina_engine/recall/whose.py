@@ -17,7 +17,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from lamina_engine.errors import InvalidArgument
-from lamina_engine.index.analysis import STOP_WORDS, Analyzer, fold, term_hash
+from lamina_engine.index.analysis import STOP_WORDS, fold, query_analyzer, term_hash
 from lamina_engine.index.row_columns import NO_VALUE
 from lamina_engine.index.scoring import inverse_document_frequency, scoring_terms
 from lamina_engine.profiles import SCOPE_WEIGHT
@@ -150,7 +150,7 @@ def _names_of(view: View, place: Place) -> list[str]:
 
 def _measure(view: View, words: str, inside: BOOL) -> float:
     """Return a / (a + b), of the shares of chunks inside and outside that hold a name."""
-    stems = [term_hash(term.stem) for term in Analyzer().query(words, view.languages)]
+    stems = [term_hash(term.stem) for term in query_analyzer().query(words, view.languages)]
     count = int(np.count_nonzero(inside))
     if not count or not stems:
         return 0.0
@@ -423,7 +423,7 @@ def _choose_project(view: View, text: str, found: list[PreferredScope], codes: I
     # what is asked about somebody was said where it is known: words that the others lack, and many in one chunk
     if len(projects) == 1:
         return int(projects[0]), 1.0
-    analyzer = Analyzer()
+    analyzer = query_analyzer()
     names = {term.stem for scope in found for term in analyzer.query(scope.named.words, view.languages)}
     terms = scoring_terms([term for term in analyzer.query(text, view.languages) if term.stem not in names])
     keys = np.array(sorted({term_hash(term.stem) for term in terms}), np.uint32)

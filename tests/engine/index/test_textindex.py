@@ -89,8 +89,10 @@ def test_rows_are_found_by_their_words_in_any_part(index: TextIndex) -> None:
 
 
 def test_frequencies_are_counted_below_a_row(index: TextIndex) -> None:
-    assert [index.frequency(WORDS, word, 9) for word in ("alpha", "beta", "none")] == [3, 2, 0]
-    assert [index.frequency(WORDS, word, 2) for word in ("alpha", "beta", "none")] == [2, 1, 0]
+    words = ("alpha", "beta", "none")
+    assert index.frequencies(WORDS, words, 9) == {"alpha": 3, "beta": 2}
+    assert index.frequencies(WORDS, words, 2) == {"alpha": 2, "beta": 1}
+    assert index.frequencies(WORDS, words, 0) == {}
 
 
 def test_facets_are_exact(tmp_path: Path) -> None:
@@ -99,7 +101,7 @@ def test_facets_are_exact(tmp_path: Path) -> None:
     assert index.rows_of(holding(FACET, "project=my api"), 9).tolist() == [0, 1]
     assert index.rows_of(holding(FACET, "project=my"), 9).tolist() == [2]
     assert index.rows_of(holding(FACET, "project=m"), 9).tolist() == []
-    assert index.frequency(FACET, "project=my api", 1) == 1
+    assert index.frequencies(FACET, ["project=my api"], 1) == {"project=my api": 1}
 
 
 def test_parts_are_merged_so_that_each_is_larger_than_all_that_follow() -> None:
@@ -180,7 +182,7 @@ def test_what_tantivy_raises_on_bytes_that_make_no_sense_is_damage(index: TextIn
     with pytest.raises(TextIndexDamaged, match="cannot be used"):
         index.rows_of(holding(WORDS, "alpha"), 9)
     with pytest.raises(TextIndexDamaged, match="cannot be used"):
-        index.frequency(WORDS, "alpha", 9)
+        index.frequencies(WORDS, ["alpha"], 9)
 
 
 def test_an_interrupt_stays_one(index: TextIndex) -> None:
@@ -190,7 +192,7 @@ def test_an_interrupt_stays_one(index: TextIndex) -> None:
 
     index.parts[0].searcher = Slow()  # type: ignore[assignment]
     with pytest.raises(KeyboardInterrupt):
-        index.frequency(WORDS, "alpha", 9)
+        index.frequencies(WORDS, ["alpha"], 9)
 
 
 def test_tantivys_lists_of_files_delete_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

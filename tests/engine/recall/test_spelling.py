@@ -177,7 +177,7 @@ def test_a_damaged_index_changes_no_correction(tmp_path: Path, monkeypatch: pyte
         def fail(*_: object) -> int:
             raise TextIndexDamaged("flipped")
 
-        monkeypatch.setattr(TextIndex, "frequency", fail)
+        monkeypatch.setattr(TextIndex, "frequencies", fail)
         fresh = View(view.snapshot, Tables(view.tables.folder))
         assert nearest_words(fresh, "bakcup") == right
 
