@@ -122,7 +122,7 @@ class TailWords:
         return list(itertools.takewhile(lambda word: word.startswith(prefix), itertools.islice(ordered, first, None)))
 
     def frequencies(self, words: Collection[str], stop: int) -> dict[str, int]:
-        """Return how many rows below ``stop`` hold each word, without those that none holds."""
+        """Return by word how many rows below ``stop`` hold it; those that none holds are left out."""
         rows = self._rows
         counts = {word: bisect.bisect_left(rows[word], stop) for word in words if word in rows}
         return {word: count for word, count in counts.items() if count}

@@ -119,7 +119,7 @@ def _replaces(word: str, other: str) -> bool:
 
 
 def nearest_words(view: View, word: str) -> list[str]:
-    """Return at most `MOST` dictionary words by edits, descending frequency and alphabet; remembered for the view."""
+    """Return at most `MOST` dictionary words by edits, by frequency and alphabet; remembered."""
     known: dict[str, list[str]] = view.cached("nearest words", dict)
     if word not in known:
         if len(known) >= _REMEMBERED:
