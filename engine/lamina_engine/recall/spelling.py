@@ -154,7 +154,7 @@ class Dictionary:
         self._tail = view.tables.tail_words(view.snapshot, self._indexed) if self._indexed < view.rows else None
 
     def frequencies(self, words: Collection[str]) -> dict[str, int]:
-        """Return how many rows hold each word, without those that none holds."""
+        """Return by word how many rows hold it; those that none holds are left out."""
         counted = [part.frequencies(words) for part in self._parts]
         if not self._parts and self._index is not None:
             counted.append(self._index.frequencies(WORDS, words, self._indexed))
