@@ -29,8 +29,8 @@ MIN_ROWS: Final = 8_192
 """Below, an exact scan is fast enough."""
 MIN_DIM: Final = 32
 """Below, half a byte a pair of dimensions is too little (recall@10 0.92 at 16), and exact scans are cheap."""
-STEP: Final = 4_096
-"""The covered rows are a multiple of this; the rest is scanned exactly."""
+STEP: Final = 1_024
+"""The covered rows are a multiple of this; the rest is scored exactly, beside what the codes propose."""
 SMALL_STEP: Final = 128
 """The same below `SMALL_ROWS`, where a scan of thousands of rows would take longer than that of the codes."""
 SMALL_ROWS: Final = 65_536

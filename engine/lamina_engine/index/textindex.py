@@ -273,7 +273,7 @@ class TextIndex:
         return [part for part in self.parts if part.start < stop]
 
     def frequencies(self, field: str, terms: Collection[str], stop: int) -> dict[str, int]:
-        """Return how many rows below ``stop`` hold each term of a field, without those that none holds.
+        """Return by term how many rows below ``stop`` hold it; those that none holds are left out.
 
         Raises
         ------

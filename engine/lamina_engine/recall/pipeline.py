@@ -50,9 +50,9 @@ if TYPE_CHECKING:
     from lamina_engine.recall.operators import Clause
     from lamina_engine.recall.spelling import Corrections
 
-_PARALLEL_ROWS: Final = 1 << 18
+_PARALLEL_ROWS: Final = 1 << 16
 """Least rows at which a second thread for one lane pays off: in smaller vaults threads wait longer for each other's Python
-than a scan of codes takes (10,000 rows: 2.5 against 1.8 ms, 100,000: 2.4 against 2.1)."""
+than a scan of codes takes (10,000 rows: 1.9 against 1.6 ms; 100,000: 2.5 against 3.1)."""
 _NO_ROWS: Final = np.empty(0, np.int64)
 DEFAULT: Final = "default"
 
