@@ -84,7 +84,7 @@ class _Words:
         if word not in self._keys:
             found = set()
             for analyzer in self._analyzers:
-                terms = [term for each in analyzer.words(word) for term in each.terms if term.kind in _PARTS]
+                terms = [term for each in analyzer.words(word) for term in each if term.kind in _PARTS]
                 stems = {term.stem for term in terms if term.surface not in STOP_WORDS}
                 found.add(tuple(sorted(map(term_hash, stems))))
             self._keys[word] = set() if () in found else found

@@ -109,20 +109,6 @@ class QueryTerm(NamedTuple):
     """Stems of the same word in the other languages that were asked for."""
 
 
-class Word(NamedTuple):
-    """Terms and surfaces of one word, identifier or run.
-
-    Attributes
-    ----------
-    terms : tuple of Term
-    hashes : tuple of int
-        Hashes of the stems, and of the surfaces that differ from their stem.
-    """
-
-    terms: tuple[Term, ...]
-    hashes: tuple[int, ...]
-
-
 class _Classes(dict[int, str]):
     """Character classes by code point, filled as characters are met (``str.translate`` asks)."""
 
@@ -276,12 +262,13 @@ class Pieces:
             self.bits.extend([bits.get(piece, 0) for piece in chosen])
         self._long += [piece for piece in fresh if len(piece) > _MEMO_PIECE_CHARS]
 
-    def _append(self, words: Sequence[Word]) -> None:
-        for word in words:
-            self.hashes.extend(word.hashes)
+    def _append(self, words: Sequence[tuple[Term, ...]]) -> None:
+        for terms in words:
+            self.hashes.extend([term_hash(term.stem) for term in terms])
+            self.hashes.extend([surface_hash(term.surface) for term in terms if term.surface != term.stem])
         self.starts.append(len(self.hashes))
-        self.found.append(sum([len(word.terms) for word in words]))
-        self.surfaces.append(" ".join([term.surface for word in words for term in word.terms]))
+        self.found.append(sum(map(len, words)))
+        self.surfaces.append(" ".join([term.surface for terms in words for term in terms]))
 
     def _append_ascii(self, bases: list[str], surfaces: list[str], stops: list[int]) -> None:
         """Append pieces whose forms end at ``stops``; everything in whole lists, nothing a term."""
@@ -378,7 +365,7 @@ class Analyzer:
         >>> [term.stem for term in Analyzer().tokens("Running fooBar")]
         ['run', 'foo', 'bar', 'foobar']
         """
-        return [term for piece in text.split() for word in self.words(piece) for term in word.terms]
+        return [term for piece in text.split() for terms in self.words(piece) for term in terms]
 
     def of(self, language: str) -> Analyzer:
         """Return the analyzer of texts in a language, this one for its own."""
@@ -486,8 +473,8 @@ class Analyzer:
             self._table = WordTable(lambda: Pieces(self), _stemmer(), _SURFACE_CRC)
         return self._table
 
-    def words(self, piece: str) -> list[Word]:
-        """Return the words of a text without white space (any white space in it only separates)."""
+    def words(self, piece: str) -> list[tuple[Term, ...]]:
+        """Return the terms of each word of a text without white space (any in it only separates)."""
         if "," in piece:
             piece = _THOUSANDS.sub("", piece)
         if self._elision is not None:
@@ -502,7 +489,7 @@ class Analyzer:
         """Return the terms of a piece, remembered: queries repeat their words."""
         terms = self._asked.get(piece)
         if terms is None:
-            terms = [term for word in self.words(piece) for term in word.terms]
+            terms = [term for word in self.words(piece) for term in word]
             if len(self._asked) >= _ASKED_LIMIT:
                 self._asked.clear()
             if len(piece) <= _MEMO_PIECE_CHARS:
@@ -516,19 +503,16 @@ def query_analyzer() -> Analyzer:
     return Analyzer()
 
 
-class _Words(dict[str, Word]):
-    """Words by how they are written, filled as they are met."""
+class _Words(dict[str, tuple[Term, ...]]):
+    """Terms of words by how they are written, filled as they are met."""
 
-    def __missing__(self, written: str) -> Word:
-        terms = tuple(term for term in self._terms(written, written.translate(_CLASSES)) if term.stem)
-        hashes = [term_hash(term.stem) for term in terms]
-        hashes += [surface_hash(term.surface) for term in terms if term.surface != term.stem]
-        word = Word(terms, tuple(hashes))
+    def __missing__(self, written: str) -> tuple[Term, ...]:
+        terms = tuple([term for term in self._terms(written, written.translate(_CLASSES)) if term.stem])
         if len(self) >= _ASKED_LIMIT:
             self.clear()
         if len(written) <= _MEMO_PIECE_CHARS:
-            self[written] = word
-        return word
+            self[written] = terms
+        return terms
 
     def _terms(self, word: str, classes: str) -> Iterator[Term]:
         if classes[0] == "C":
@@ -595,7 +579,7 @@ class _ForeignWords(_Words):
 
     def _terms(self, word: str, classes: str) -> Iterator[Term]:
         letters = word if word.isalpha() else ""
-        for term in self._english[word].terms:
+        for term in self._english[word]:
             if term.kind == "character" or classes[0] == "C":
                 yield term
                 continue

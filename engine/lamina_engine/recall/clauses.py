@@ -217,10 +217,10 @@ class _Finder:
         whole: list[str] = []
         parts: list[str] = []
         for piece in encodable(text).split():
-            for word in self._analyzer.words(piece):
-                joined = [term.surface for term in word.terms if term.kind == "joined"]
-                split = [term.surface for term in word.terms if term.kind == "part"]
-                simple = [term.surface for term in word.terms]
+            for terms in self._analyzer.words(piece):
+                joined = [term.surface for term in terms if term.kind == "joined"]
+                split = [term.surface for term in terms if term.kind == "part"]
+                simple = [term.surface for term in terms]
                 whole += joined[-1:] or simple
                 parts += split or simple
         return _Spellings(whole, parts)

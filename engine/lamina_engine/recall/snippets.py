@@ -68,7 +68,7 @@ def _matches_of_words(
 
 @lru_cache(maxsize=32_768)
 def _stems(analyzer: Analyzer, word: str) -> tuple[str, ...]:
-    return tuple(term.stem for each in analyzer.words(word) for term in each.terms)
+    return tuple(term.stem for terms in analyzer.words(word) for term in terms)
 
 
 def _matches_of_run(run: str, offset: int, weights: Mapping[str, float]) -> Iterator[_Match]:

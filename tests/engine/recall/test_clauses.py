@@ -94,12 +94,10 @@ def spellings(text: str) -> list[list[str]]:
     """Words with each compound as a whole, and with each by its parts."""
     out: list[list[str]] = [[], []]
     for piece in clean(text).split():
-        for word in ANALYZER.words(piece):
+        for terms in ANALYZER.words(piece):
             for kept, kind in zip(out, ("joined", "part"), strict=True):
-                forms = [term.surface for term in word.terms if term.kind == kind] or [
-                    term.surface for term in word.terms
-                ]
-                kept += forms[-1:] if kind == "joined" and len(forms) < len(word.terms) else forms
+                forms = [term.surface for term in terms if term.kind == kind] or [term.surface for term in terms]
+                kept += forms[-1:] if kind == "joined" and len(forms) < len(terms) else forms
     return out
 
 

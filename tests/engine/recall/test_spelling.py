@@ -158,6 +158,21 @@ def test_known_words_cost_no_look_at_the_dictionary(vault: Vault, monkeypatch: p
         vault.recall("postgers")
 
 
+def test_a_strange_word_is_looked_up_once_a_version(vault: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
+    real, asked = spelling.Dictionary.frequencies, list[int]()
+
+    def count(self: spelling.Dictionary, words: set[str]) -> dict[str, int]:
+        asked.append(len(words))
+        return real(self, words)
+
+    monkeypatch.setattr(spelling.Dictionary, "frequencies", count)
+    found = [vault.recall("postgers", k=3).to_dicts() for _ in range(3)]
+    assert found[0] == found[1] == found[2]
+    assert len(asked) == 1
+    vault.add("The postgers of a later version")
+    assert "corrected" not in vault.recall("postgers", k=1).explain()
+
+
 def test_the_vector_of_the_word_table_is_that_of_the_corrected_question(vault: Vault) -> None:
     wrong, right = vault.recall("postgers slower"), vault.recall("postgres slower")
     assert [hit.terms["cosine"] for hit in wrong if hit.id == "pg"] == [
