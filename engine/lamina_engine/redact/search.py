@@ -62,7 +62,7 @@ def load_kernel() -> threading.Thread:
 
 
 def prepare_kernel(texts: int = 0, *, files: int = 0) -> None:
-    """Load the kernel for many small texts or files: now if it is in the cache, else on a thread."""
+    """Load the kernel for many texts or files: now if it is in the cache, else on a thread."""
     if texts >= _MANY_TEXTS or files >= _MANY_FILES:
         loading = load_kernel()
         if compiled_before(_KERNELS):

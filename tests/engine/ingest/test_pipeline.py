@@ -88,8 +88,13 @@ def test_a_second_run_reads_nothing_and_a_third_one_what_changed(
 def test_many_files_are_searched_for_secrets_by_the_kernel(
     lexical_vault: Vault, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    loaded: list[int] = []
-    monkeypatch.setattr(search, "load_kernel", lambda: loaded.append(1) or threading.Thread())
+    loaded: list[threading.Thread] = []
+
+    def load() -> threading.Thread:
+        loaded.append(threading.Thread())
+        return loaded[-1]
+
+    monkeypatch.setattr(search, "load_kernel", load)
     monkeypatch.setattr(search, "compiled_before", lambda _: False)
     lexical_vault.ingest(folder)
     assert not loaded
