@@ -585,7 +585,8 @@ class _ForeignWords(_Words):
                 continue
             stem = self._stem(term.surface) if term.kind != "joined" else term.stem
             if letters and term.kind == "word" and term.surface == _cut(fold(letters)):
-                written = self._stem(letters.casefold())
+                small = letters.casefold()
+                written = stem if small == term.surface else self._stem(small)
                 yield Term(_cut(written), term.surface, "word")
                 if stem != written:
                     yield Term(_cut(stem), _cut(stem), "variant")
