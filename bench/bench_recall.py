@@ -7,6 +7,7 @@ on 200 other questions against a comparison with every row.
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,12 +18,15 @@ from bench.handwritten import HandWritten, HandWrittenStopped
 from bench.peers import skip_unless
 from bench.rivals import Bm25s, Lance, QdrantEdge, SqliteVec
 from bench.systems import Hybrid, Lamina, Lexical, System
-from bench.timing import over
+from bench.timing import describe, over
+from lamina_engine.evaluation import load_set
 
 Built = Callable[[type[System], int], Any]
 PROJECT = 3
 HYBRID = (Lamina, HandWritten, HandWrittenStopped, Lance, SqliteVec, QdrantEdge)
 LEXICAL = (Lamina, HandWritten, HandWrittenStopped, Bm25s, Lance, SqliteVec, QdrantEdge)
+WARM = 50
+"""Questions asked before the others are timed."""
 LEAST_RECALL = 0.85
 """Below it a system is set up wrongly, and its speed means nothing."""
 
@@ -38,6 +42,24 @@ def bench_hybrid(benchmark: BenchmarkFixture, built: Built, corpus: Corpus, size
     assert recall >= LEAST_RECALL
     texts = over(benchmark, system.hybrid, corpus.queries, group="Hybrid recall", recall=recall, **_named(kind, corpus))
     assert len(set(texts)) == K
+
+
+@pytest.mark.parametrize("kind", [Lamina, HandWrittenStopped], ids=lambda kind: kind.__name__, scope="session")
+def bench_prompts(
+    benchmark: BenchmarkFixture, built: Built, corpus: Corpus, size: int, data: Path, kind: type[Lamina | HandWritten]
+) -> None:
+    """Questions of others, each asked once: with words that no row has, names and misspellings."""
+    system: Lamina | HandWritten = built(kind, size)
+    texts = list(dict.fromkeys(query.text for query in load_set(data / "locomo-dev" / "locomo-dev.json").queries))
+    warm, asked = texts[:WARM], iter(texts[WARM:])
+    for text in warm:
+        system.prompt(text)
+    pedantic: Any = benchmark.pedantic  # it has no types
+    hits = pedantic(
+        system.prompt, setup=lambda: ((next(asked),), {}), rounds=len(texts) - WARM if benchmark.enabled else 1
+    )
+    assert len(set(hits)) == K
+    describe(benchmark, group="A question asked once, its text given", kind="latency", **_named(kind, corpus))
 
 
 @hybrids

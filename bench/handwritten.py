@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Final, Self
 
@@ -19,6 +20,7 @@ import tantivy
 from numpy.typing import NDArray
 
 from bench.corpus import HALF_LIFE_DAYS, NOW_S, PROJECTS, Corpus, K, Query, words_of
+from lamina_engine.embed.bundled import WordLlamaEmbedder
 from lamina_engine.index.analysis import STOP_WORDS
 
 DEPTH: Final = 100
@@ -87,6 +89,13 @@ class HandWritten:
         recency = np.exp2(-self._age_s[rows] * self._inverse_half_life[rows])
         score = SEMANTIC_WEIGHT * fused / fused.max() + (1.0 - SEMANTIC_WEIGHT) * recency
         return [self._texts[row].as_py() for row in rows[np.argsort(-score)[:K]].tolist()]
+
+    def prompt(self, text: str) -> list[str]:
+        return self.hybrid(Query(text, self._embedder.embed_query(text)))
+
+    @cached_property
+    def _embedder(self) -> WordLlamaEmbedder:
+        return WordLlamaEmbedder()
 
     def dense(self, query: Query, project: int | None = None) -> list[int]:
         found: list[int] = self._near(query.vector, project)[:K].tolist()

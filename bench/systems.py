@@ -72,6 +72,9 @@ class Lamina:
         )
         return [hit.text for hit in hits]
 
+    def prompt(self, text: str) -> list[str]:
+        return [hit.text for hit in self.vault.recall(text, K, profile="temporal", now=NOW_S)]
+
     def dense(self, query: Query, project: int | None = None) -> list[int]:
         hits = self.vault.recall(
             query.text, K, profile="default", lanes=["vector"], where=_only(project), vector=query.vector, now=NOW_S
