@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import threading
 import unicodedata
 from collections import Counter
 
@@ -8,7 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lamina_engine.index import analysis
-from lamina_engine.index.analysis import MAX_TERM_CHARS, STOP_WORDS, Analyzer, fold, surface_hash, term_hash
+from lamina_engine.index.analysis import (
+    MAX_TERM_CHARS,
+    STOP_WORDS,
+    Analyzer,
+    fold,
+    query_analyzer,
+    surface_hash,
+    term_hash,
+)
 
 
 @pytest.fixture(scope="module")
@@ -221,3 +230,24 @@ def test_a_full_table_starts_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     full = analyzer.pieces()
     full.numbers(["one", "two"])
     assert analyzer.pieces() is not full
+
+
+def test_threads_share_the_analyzer_of_questions() -> None:
+    among = ("german", "french")
+    words = [
+        f"{head}{i}{tail}" for i in range(60) for head in ("über", "l'eau", "Back_up") for tail in ("", "en", "ing")
+    ]
+    texts = [" ".join(words[i : i + 5]) for i in range(0, len(words), 3)]
+    expected = {text: Analyzer().query(text, among) for text in texts}
+    failed: list[str] = []
+
+    def ask(step: int) -> None:
+        failed.extend(text for text in texts[::step] if query_analyzer().query(text, among) != expected[text])
+
+    threads = [threading.Thread(target=ask, args=(step,)) for step in (1, -1, 2, -2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed
+    assert query_analyzer() is query_analyzer()
