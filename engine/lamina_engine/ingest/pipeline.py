@@ -27,7 +27,6 @@ from lamina_engine.ingest.recordfiles import RecordWriter
 from lamina_engine.ingest.records import ColumnMapping
 from lamina_engine.ingest.sources import PRESENT, REMOVED, SESSIONS_MARK, Changes, Reading, Source, settled_mtime_ns
 from lamina_engine.ingest.walk import MAX_BYTES, RECORD_KINDS, FileEntry, WalkReport, is_vault, walk
-from lamina_engine.redact.search import prepare_kernel
 from lamina_engine.reports import IngestReport, Problem, Progress, ProgressListener, summarise
 
 if TYPE_CHECKING:
@@ -371,7 +370,6 @@ class _Run:
     def _drafted(self, reader: SourceReader, todo: Sequence[FileEntry]) -> Iterator[tuple[FileEntry, Drafted | None]]:
         """Yield files in order, each with what a worker made of it, where there are workers."""
         if self._executor is None:
-            prepare_kernel(files=len(todo))
             return ((entry, None) for entry in todo)
         from lamina_engine.embed.travelling import TravellingEmbedder
 

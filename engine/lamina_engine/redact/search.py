@@ -45,7 +45,6 @@ _FOLD = 0x20  # sets the bit that tells "a" from "A"; punctuation may be confuse
 _SHORT = 1 << 11  # bytes up to which a look at each costs less than some thirty calls of NumPy
 _BULK = 1 << 23  # bytes from which on it pays to load the kernel, which does the same
 _MANY_TEXTS = 8_192  # small texts from which on the same holds, as for bulk analysis
-_MANY_FILES = 1_024  # the same of texts that are scanned one by one
 _BLOCK = 1 << 17  # bytes; smaller blocks pay more in calls, larger ones leave the second-level cache
 _KERNELS = (find_grams, check_places)
 
@@ -61,9 +60,9 @@ def load_kernel() -> threading.Thread:
     return warm(_KERNELS)
 
 
-def prepare_kernel(texts: int = 0, *, files: int = 0) -> None:
-    """Load the kernel for many texts or files: now if it is in the cache, else on a thread."""
-    if texts >= _MANY_TEXTS or files >= _MANY_FILES:
+def prepare_kernel(texts: int) -> None:
+    """Load the kernel for many small texts: now if it is in the cache, else on a thread."""
+    if texts >= _MANY_TEXTS:
         loading = load_kernel()
         if compiled_before(_KERNELS):
             loading.join()

@@ -7,7 +7,6 @@ import io
 import os
 import subprocess
 import sys
-import threading
 import types
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,6 @@ import lamina
 from lamina import FixedClock, Vault
 from lamina_engine.ingest import adding, documents, pipeline, reader, recordfiles
 from lamina_engine.ingest.walk import read_entry
-from lamina_engine.redact import search
 from lamina_engine.reports import IngestReport, Progress
 from tests.notes import CountingEmbedder, prose, state, write
 
@@ -83,26 +81,6 @@ def test_a_second_run_reads_nothing_and_a_third_one_what_changed(
     write(folder, "new.md", "A new one.")
     assert counts(lexical_vault.ingest(folder)) == (1, 1, 2, 1, 1, 0)
     assert reads.read == ["3.md", "new.md", "zero.md"]
-
-
-def test_many_files_are_searched_for_secrets_by_the_kernel(
-    lexical_vault: Vault, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    loaded: list[threading.Thread] = []
-
-    def load() -> threading.Thread:
-        loaded.append(threading.Thread())
-        return loaded[-1]
-
-    monkeypatch.setattr(search, "load_kernel", load)
-    monkeypatch.setattr(search, "compiled_before", lambda _: False)
-    lexical_vault.ingest(folder)
-    assert not loaded
-    monkeypatch.setattr(search, "_MANY_FILES", 3)
-    for i in range(3):
-        write(folder, f"more/{i}.md", f"Note number {i}.")
-    lexical_vault.ingest(folder)
-    assert loaded
 
 
 def test_a_note_just_written_is_looked_at_again(lexical_vault: Vault, folder: Path, clock: FixedClock) -> None:
