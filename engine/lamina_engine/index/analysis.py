@@ -338,7 +338,8 @@ class Analyzer:
     def __init__(self, language: str = ENGLISH, english: _Words | None = None) -> None:
         self.language = language
         self._others: dict[str, Analyzer] = {}
-        self._words = _Words() if language == ENGLISH else _ForeignWords(language, english or _Words())
+        words = _Words() if english is None else english  # an empty one is shared too
+        self._words = words if language == ENGLISH else _ForeignWords(language, words)
         self._elision = languages.elision(language)
         self._pieces = Pieces(self)
         self.rows = 0

@@ -121,15 +121,17 @@ def _replaces(word: str, other: str) -> bool:
 def nearest_words(view: View, word: str) -> list[str]:
     """Return at most `MOST` dictionary words by edits, by frequency and alphabet; remembered."""
     known: dict[str, list[str]] = view.cached("nearest words", dict)
-    if word not in known:
-        if len(known) >= _REMEMBERED:
-            known.clear()
+    found = known.get(word)
+    if found is None:
         try:
-            known[word] = _nearest_words(view, word)
+            found = _nearest_words(view, word)
         except TextIndexDamaged as error:
             view.tables.distrust(str(view.snapshot.manifest.indexes[LEXICAL]["folder"]), error)
-            known[word] = _nearest_words(view, word)
-    return known[word]
+            found = _nearest_words(view, word)
+        if len(known) >= _REMEMBERED:  # by any of the threads that share the view
+            known.clear()
+        known[word] = found
+    return found
 
 
 def _nearest_words(view: View, word: str) -> list[str]:
