@@ -131,7 +131,7 @@ def nearest_words(view: View, word: str) -> list[str]:
         if len(known) >= _REMEMBERED:  # by any of the threads that share the view
             known.clear()
         known[word] = found
-    return found
+    return list(found)  # callers show theirs
 
 
 def _nearest_words(view: View, word: str) -> list[str]:
