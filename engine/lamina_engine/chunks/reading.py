@@ -11,7 +11,7 @@ import numpy as np
 from lamina_engine.chunks.identities import find_row
 from lamina_engine.chunks.locations import locate
 from lamina_engine.index.state import INVALIDATED, STATUS_NAMES, SUPERSEDED
-from lamina_engine.results import Cause, Chunk, Event, Neighbor, StoryChunk
+from lamina_engine.results import Cause, Chunk, Event, Hit, Neighbor, StoryChunk
 from lamina_engine.stored_json import read_json
 
 if TYPE_CHECKING:
@@ -29,45 +29,69 @@ _TEXT: Final = _COLUMNS.index("text")
 _PLAIN: Final = frozenset((str, int, bool, bytes, list, type(None)))
 """Types of values that the log gives back as they are; of others, such as enumerations, it gives the plain ones."""
 _STORY_COLUMNS: Final = ("id", "text", "title", "type", "project", "session", "agent", "source", "created_at")
-_NOWHERE: Final = (None, None, None)
 _KEPT_ROWS: Final = 4_096
 _KEPT_CHARS: Final = 4_000
 """What is remembered of hits: at most 16 million characters, some 6 MB of texts of the usual length."""
 
 
+class StoredRow:
+    """Fields of a row that never change, and the hit that recalls of it begin from."""
+
+    __slots__ = ("_hit", "fields", "metadata")
+
+    def __init__(self, record: dict[str, Any]) -> None:
+        record["created_at_us"], record["recorded_at_us"] = record.pop("created_at"), record.pop("recorded_at")
+        record["headings"], record["tags"] = tuple(record["headings"] or ()), tuple(record["tags"] or ())
+        record["version"] = record["version"].hex()
+        self.metadata: str | None = record.pop("metadata")
+        """As JSON: who is given the metadata may change it."""
+        self.fields = record
+        """The other ones, to be copied."""
+        self._hit: Hit | None = None
+
+    @property
+    def hit(self) -> Hit:
+        """Return the fields as a hit without a score: copying one costs a fifth of making one."""
+        if self._hit is None:
+            self._hit = Hit(**self.fields, score=0.0)
+        return self._hit
+
+
 def chunks_at(view: View, rows: Rows) -> list[Chunk]:
     """Return the chunks of some rows, in their order."""
-    return [Chunk(**fields) for fields in fields_at(view, rows)]
+    return [Chunk(**(stored.fields | current)) for stored, current in fields_at(view, rows)]
 
 
-def fields_at(view: View, rows: Rows) -> list[dict[str, Any]]:
-    """Return the fields of `Chunk` of some rows, in their order, each a dict of its own."""
-    records = _stored_fields(view, rows)
-    state, snoozed = view.state, view.state.snoozed
-    columns = (
-        rows.tolist(),
-        locate(view, records) if view.snapshot.rows("sources") else [None] * len(records),
-        state.status[rows].tolist(),
-        state.pinned[rows].tolist(),
-        view.freshness.tiers_of(rows),
-        view.freshness.review_of(rows),
-    )
-    found, wrong = list[dict[str, Any]](), list[int]()
-    for record, row, place, status, pinned, tier, review in zip(records, *columns, strict=True):
-        metadata = record["metadata"]
-        path, line, end_line = place or _NOWHERE
-        if status == INVALIDATED:
-            wrong.append(len(found))
-        found.append(
-            {
-                **record, "metadata": read_json(metadata) if metadata else {}, "path": path, "line": line, "end_line": end_line,
-                "row": row, "status": STATUS_NAMES[status], "pinned": bool(pinned), "snoozed_until_us": snoozed.get(row),
-                "freshness": tier, "needs_review": review,
-            }
-        )  # fmt: skip
+def fields_at(view: View, rows: Rows) -> list[tuple[StoredRow, dict[str, Any]]]:
+    """Return what the log says of some rows, in their order, and the other fields of `Chunk` as this view sees them."""
+    records = _stored_rows(view, rows)
+    state, freshness = view.state, view.freshness
+    found = [{"metadata": read_json(each.metadata) if each.metadata else {}} for each in records]
+    if view.snapshot.rows("sources"):
+        for fields, place in zip(found, locate(view, [each.fields for each in records]), strict=True):
+            if place is not None:
+                fields["path"], fields["line"], fields["end_line"] = place
+    if state.snoozed:
+        for fields, row in zip(found, rows.tolist(), strict=True):
+            fields["snoozed_until_us"] = state.snoozed.get(row)
+    if (status := state.status[rows]).any():
+        _add_status(view, rows, status.tolist(), found)
+    if (pinned := state.pinned[rows]).any():
+        for fields, is_pinned in zip(found, pinned.tolist(), strict=True):
+            fields["pinned"] = bool(is_pinned)
+    if freshness.scans or freshness.events:
+        for fields, tier, review in zip(found, freshness.tiers_of(rows), freshness.review_of(rows), strict=True):
+            fields["freshness"], fields["needs_review"] = tier, review
+    return list(zip(records, found, strict=True))
+
+
+def _add_status(view: View, rows: Rows, status: list[int], found: list[dict[str, Any]]) -> None:
+    """Add the status of rows that are not all active, with the reasons of those in doubt."""
+    for fields, code in zip(found, status, strict=True):
+        fields["status"] = STATUS_NAMES[code]
+    wrong = [place for place, code in enumerate(status) if code == INVALIDATED]
     for place, reason in zip(wrong, reasons_at(view, rows[wrong]) if wrong else (), strict=True):
         found[place]["reason"], found[place]["success"] = reason, None  # it is not known while it is in doubt
-    return found
 
 
 def reasons_at(view: View, rows: Rows) -> list[str | None]:
@@ -78,21 +102,23 @@ def reasons_at(view: View, rows: Rows) -> list[str | None]:
     return [reasons.get(event) for event in events]
 
 
-def _stored_fields(view: View, rows: Rows) -> list[dict[str, Any]]:
-    """Return the log's fields of some rows, to be copied; recently read ones come from memory."""
-    cached = view.tables.shown
-    records = [cached.get(row) for row in rows.tolist()]
-    if None in records:
-        missing = [place for place, record in enumerate(records) if record is None]
+def _stored_rows(view: View, rows: Rows) -> list[StoredRow]:
+    """Return what the log says of some rows; recently read ones come from memory."""
+    cached: dict[int, StoredRow] = view.tables.shown
+    wanted = rows.tolist()
+    found = [cached.get(row) for row in wanted]
+    if None in found:
+        missing = [place for place, stored in enumerate(found) if stored is None]
         read = view.snapshot.records("chunks", rows[missing], _COLUMNS)
         keep = len(missing) <= _KEPT_ROWS
         if keep and len(cached) + len(missing) > _KEPT_ROWS:
             cached.clear()
-        for place, row, record in zip(missing, rows[missing].tolist(), read, strict=True):
-            records[place] = _shape(record)
+        for place, record in zip(missing, read, strict=True):
+            row = record["row"] = wanted[place]
+            stored = found[place] = StoredRow(record)
             if keep and len(cached) < _KEPT_ROWS and len(record["text"]) <= _KEPT_CHARS:
-                cached[row] = record
-    return [record for record in records if record is not None]
+                cached[row] = stored
+    return [stored for stored in found if stored is not None]
 
 
 def remember_fields(tables: Tables, first: int, values: Mapping[str, Sequence[Any]], stamps: Sequence[int]) -> None:
@@ -104,15 +130,7 @@ def remember_fields(tables: Tables, first: int, values: Mapping[str, Sequence[An
             and len(fields[_TEXT]) <= _KEPT_CHARS
             and _PLAIN.issuperset(map(type, fields))
         ):
-            tables.shown[row] = _shape(dict(zip(_COLUMNS, fields, strict=True)))
-
-
-def _shape(record: dict[str, Any]) -> dict[str, Any]:
-    """Turn a row of the log into fields of `Chunk`."""
-    record["created_at_us"], record["recorded_at_us"] = record.pop("created_at"), record.pop("recorded_at")
-    record["headings"], record["tags"] = tuple(record["headings"] or ()), tuple(record["tags"] or ())
-    record["version"] = record["version"].hex()
-    return record
+            tables.shown[row] = StoredRow(dict(zip(_COLUMNS, fields, strict=True), row=row))
 
 
 def with_texts(view: View, found: Sequence[T]) -> list[T]:
@@ -175,6 +193,7 @@ def select_chunks(view: View, rows: Rows, limit: int | None) -> list[Chunk]:
 __all__ = [
     "SUPERSEDED",
     "Chunk",
+    "StoredRow",
     "chunks_at",
     "fields_at",
     "history",

@@ -134,8 +134,8 @@ class Tables(Cache):
         """created_at, us; `MISSING_US` where unknown."""
         self.previous = RowColumn(self._read_previous)
         """Row of the chunk whose words each short chunk was indexed with; -1 for none."""
-        self.shown: dict[int, dict[str, Any]] = {}
-        """Stored fields of chunks read lately, by row; see `lamina_engine.chunks.reading.fields_at`."""
+        self.shown: dict[int, Any] = {}
+        """Rows read lately, each a `lamina_engine.chunks.reading.StoredRow`."""
         self._terms: dict[str, tuple[int, TermRows]] = {}
         self._segment_lists: dict[str, InvertedSegment] = {}
         self._lists: _OpenLists | None = None

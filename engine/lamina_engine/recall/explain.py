@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from msgspec.structs import replace
+
 from lamina_engine.chunks.reading import fields_at
 from lamina_engine.clock import MISSING_US, format_instant
 from lamina_engine.index.row_columns import NO_VALUE
@@ -53,14 +55,18 @@ class Explained:
     def hits(self) -> list[Hit]:
         """Return the kept candidates, in their order."""
         c, kept = self._candidates, self._kept
+        rows = c.rows[kept]
         columns = zip(
-            kept, c.rows[kept].tolist(), fields_at(self._view, c.rows[kept]), c.score[kept].tolist(),
-            c.lexical_rank[kept].tolist(), c.vector_rank[kept].tolist(), strict=True,
+            kept, rows.tolist(), fields_at(self._view, rows), c.score[kept].tolist(), c.lexical_rank[kept].tolist(),
+            c.vector_rank[kept].tolist(), strict=True,
         )  # fmt: skip
         return [
-            Hit(**chunk, score=score, via=self._via(at, row, lexical or vector), _terms=partial(self._terms, place))
-            for place, (at, row, chunk, score, lexical, vector) in enumerate(columns)
-        ]
+            replace(
+                stored.hit, score=score, via=self._via(at, row, lexical or vector), _terms=partial(self._terms, place),
+                **current,
+            )
+            for place, (at, row, (stored, current), score, lexical, vector) in enumerate(columns)
+        ]  # fmt: skip
 
     def _via(self, position: int, row: int, rank: int) -> str | None:
         """Return what brought a candidate in; None for a direct match."""

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from enum import StrEnum
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 import pytest
+from msgspec.structs import asdict, astuple
 
 import lamina
 from lamina import Vault
 from lamina_engine.chunks import reading
-from lamina_engine.chunks.reading import _COLUMNS, fields_at
+from lamina_engine.chunks.reading import _COLUMNS, chunks_at
 
 
 def filled(vault: Vault, n: int = 30) -> None:
@@ -28,10 +30,10 @@ def test_remembered_rows_are_those_of_the_log(lexical_vault: Vault) -> None:
     assert set(plain) <= set(_COLUMNS)
     ref = view.snapshot.records("chunks", np.arange(30), plain)
     for rows in ([3, 1, 2], [2, 3, 29, 3], list(range(30))):
-        got = fields_at(view, np.array(rows))
+        got = chunks_at(view, np.array(rows))
         for name in plain:
-            assert [record[name] for record in got] == [ref[row][name] for row in rows]
-        assert [record["metadata"] for record in got] == [{"n": [row]} if row % 3 else {} for row in rows]
+            assert [getattr(chunk, name) for chunk in got] == [ref[row][name] for row in rows]
+        assert [chunk.metadata for chunk in got] == [{"n": [row]} if row % 3 else {} for row in rows]
 
 
 def test_what_a_caller_changes_is_not_shown_to_the_next(lexical_vault: Vault) -> None:
@@ -61,9 +63,9 @@ def test_no_more_is_remembered_than_allowed(lexical_vault: Vault, monkeypatch: p
     monkeypatch.setattr(reading, "_KEPT_ROWS", 8)
     filled(lexical_vault)
     view = lexical_vault._memory.view()
-    ref = [record["id"] for record in fields_at(view, np.arange(30))]
+    ref = [chunk.id for chunk in chunks_at(view, np.arange(30))]
     for start in range(0, 24, 3):
-        got = [record["id"] for record in fields_at(view, np.arange(start, start + 6))]
+        got = [chunk.id for chunk in chunks_at(view, np.arange(start, start + 6))]
         assert got == ref[start : start + 6]
         assert len(view.tables.shown) <= 8
 
@@ -72,7 +74,7 @@ def test_long_texts_are_not_remembered(lexical_vault: Vault, monkeypatch: pytest
     monkeypatch.setattr(reading, "_KEPT_CHARS", 10)
     filled(lexical_vault, 3)
     view = lexical_vault._memory.view()
-    assert [record["id"] for record in fields_at(view, np.arange(3))] == ["n0", "n1", "n2"]
+    assert [chunk.id for chunk in chunks_at(view, np.arange(3))] == ["n0", "n1", "n2"]
     assert not view.tables.shown
 
 
@@ -83,7 +85,7 @@ def test_threads_that_share_a_vault_see_whole_rows(lexical_vault: Vault, monkeyp
 
     def look(seed: int) -> bool:
         rows = np.random.default_rng(seed).integers(0, 30, 12)
-        return [record["id"] for record in fields_at(view, rows)] == [f"n{row}" for row in rows.tolist()]
+        return [chunk.id for chunk in chunks_at(view, rows)] == [f"n{row}" for row in rows.tolist()]
 
     with ThreadPoolExecutor(4) as pool:
         assert all(pool.map(look, range(400)))
@@ -109,11 +111,11 @@ def test_what_was_just_added_is_shown_as_the_log_shows_it(lexical_vault: Vault, 
     lexical_vault.update(identity, title="Valve")
     memory = lexical_vault._memory
     rows = np.arange(30, memory.view().rows)
-    ours = fields_at(memory.view(), rows)
+    ours = chunks_at(memory.view(), rows)
     with lamina.open(memory.root, mode="r", embedder="none") as other:
-        assert fields_at(other._memory.view(), rows) == ours
+        assert chunks_at(other._memory.view(), rows) == ours
     plain = {str, int, bool, tuple, dict, type(None)}
-    assert {type(value) for record in ours for value in record.values()} <= plain
+    assert {type(value) for chunk in ours for value in astuple(chunk)} <= plain
 
 
 def test_what_is_added_to_a_vault_that_is_read_is_remembered(lexical_vault: Vault) -> None:
@@ -121,4 +123,21 @@ def test_what_is_added_to_a_vault_that_is_read_is_remembered(lexical_vault: Vaul
     assert 30 not in lexical_vault._memory.tables.shown
     lexical_vault.recall("pump")
     lexical_vault.add("a note about the valve")
-    assert lexical_vault._memory.tables.shown[30]["text"] == "a note about the valve"
+    assert lexical_vault._memory.tables.shown[30].fields["text"] == "a note about the valve"
+
+
+def test_hits_show_what_chunks_show(lexical_vault: Vault, tmp_path: Path) -> None:
+    (tmp_path / "guide.md").write_text("# Pump\n\nThe pump of the guide.\n")
+    lexical_vault.ingest(tmp_path / "guide.md")
+    filled(lexical_vault, 6)
+    lexical_vault.add("a task about the pump", type="agent_task")
+    lexical_vault.pin("n1")
+    lexical_vault.snooze("n2", until="2100-01-01")
+    lexical_vault.invalidate("n3", reason="wrong")
+    lexical_vault.freshness.review("n4", "old")
+    for _ in range(2):  # read from the log, and remembered
+        hits = lexical_vault.recall("pump", k=30, profile="task", now="2101-01-01", fill=True)
+        assert len(hits) == 8
+        for hit in hits:
+            shown, stored = asdict(hit), asdict(lexical_vault.get(hit.id))
+            assert {name: shown[name] for name in stored} == stored
