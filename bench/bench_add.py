@@ -9,6 +9,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
@@ -18,7 +19,7 @@ from bench.handwritten import HandWritten
 from bench.peers import skip_unless
 from bench.rivals import Bm25s, Lance, QdrantEdge, SqliteVec
 from bench.systems import Lamina, System
-from bench.timing import describe, over
+from bench.timing import describe, over, processor_seconds
 
 KINDS = (Lamina, HandWritten, Lance, SqliteVec, QdrantEdge, Bm25s)
 SMALL_ADDS = 100
@@ -38,9 +39,11 @@ def bench_bulk(benchmark: BenchmarkFixture, corpus: Corpus, tmp_path: Path, kind
         return (folder,), {}
 
     def build(folder: Path) -> System:
+        started = processor_seconds()
         system = kind.build(corpus, folder)
         if found:
             _check(system, corpus)
+        spent.append(processor_seconds() - started)
         return system
 
     def end(folder: Path) -> None:
@@ -48,6 +51,7 @@ def bench_bulk(benchmark: BenchmarkFixture, corpus: Corpus, tmp_path: Path, kind
         shutil.rmtree(folder)
 
     built: list[System] = []
+    spent: list[float] = []
     pedantic: Any = benchmark.pedantic  # it has no types
     pedantic(
         lambda folder: built.append(build(folder)), setup=start, teardown=end, rounds=3 if corpus.size <= 10_000 else 1,
@@ -57,6 +61,7 @@ def bench_bulk(benchmark: BenchmarkFixture, corpus: Corpus, tmp_path: Path, kind
     describe(
         benchmark, group=f"Adding a table with vectors{', found by a search' if found else ''}", system=kind.label, kind="rate",
         settings=redaction, size=corpus.size, amount=corpus.size, unit="rows/s", versions=versions, real_rows=corpus.real,
+        cpu=float(np.median(spent)),
     )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""One command for a recorded run: ``python -m bench.record --sizes 10k,100k``.
+"""One command for a recorded run: ``python -m bench.record --all``, or ``--only recall,add --sizes 10k,100k``.
 
 Runs the bench files one after the other, each in a process of its own, appends their lines to the history and puts the
 tables into the README. Corpora and vaults are shared by way of ``$LAMINA_BENCH_DIR``, else of a temporary folder.
@@ -16,10 +16,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from bench import history, report
+from bench import history, pictures, report
 from bench.conftest import CACHE, TIMED
 
 FOLDER: Final = Path(__file__).parent
+PAGES: Final = ("cold", "recall", "add", "kernels", "hierarchy", "integrations", "mcp")
+"""Benches whose tables docs/benchmarks.md and the README show; the cheapest come first, so that a mistake shows soon."""
+SIZES: Final = "10k,100k"
 QUIET_LOAD: Final = 0.5
 """Processes that may want to run while a run is recorded, beside our own."""
 
@@ -63,7 +66,8 @@ def run(files: Sequence[Path], sizes: str, folder: Path) -> tuple[Path, list[str
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.record", description=__doc__)
-    parser.add_argument("--sizes", default=TIMED, help="rows, such as 10k,100k,1M")
+    parser.add_argument("--all", action="store_true", help=f"every table of the pages in one run: {', '.join(PAGES)}")
+    parser.add_argument("--sizes", help=f"rows, such as 10k,100k,1M; {TIMED} unless given, {SIZES} with --all")
     parser.add_argument("--only", metavar="NAME,NAME", help="such as recall,scoring; all files unless given")
     parser.add_argument("--twice", action="store_true", help="run everything again, and say where the two differ")
     parser.add_argument("--show", action="store_true", help="print the tables and record nothing")
@@ -76,19 +80,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
             file=sys.stderr,
         )
         return 2
-    names = (
-        given.only.split(",")
-        if given.only
-        else [path.stem.removeprefix("bench_") for path in FOLDER.glob("bench_*.py")]
-    )
-    files = [FOLDER / f"bench_{name}.py" for name in sorted(names)]
+    if given.all:
+        names, sizes = PAGES, given.sizes or SIZES
+    else:
+        every = [path.stem.removeprefix("bench_") for path in sorted(FOLDER.glob("bench_*.py"))]
+        names, sizes = tuple(sorted(given.only.split(","))) if given.only else tuple(every), given.sizes or TIMED
+    files = [FOLDER / f"bench_{name}.py" for name in names]
     with tempfile.TemporaryDirectory(prefix="lamina-bench-") as scratch:
         os.environ.setdefault(CACHE, str(Path(scratch) / "cache"))
         results, failed = [], list[str]()
         for number in range(2 if given.twice else 1):
             folder = Path(scratch) / f"run-{number}"
             folder.mkdir()
-            result, wrong = run(files, given.sizes, folder)
+            result, wrong = run(files, sizes, folder)
             results.append(result)
             failed += wrong
         if given.show:
@@ -97,6 +101,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for remark in history.record(*results):
                 print(remark)
             report.main([])
+            pictures.draw(report.newest(report.current(history.read())))
     for name in dict.fromkeys(failed):
         print(f"{name} failed and was not recorded", file=sys.stderr)
     return 1 if failed else 0

@@ -80,13 +80,18 @@ def _table(group: str, lines: list[Line]) -> str:
     for line in lines:
         systems.setdefault(line["system"], {})[line["size"]] = line
     grows = len(sizes) > 1
-    header = ["", *(f"{size_name(size)} rows" if size else "" for size in columns), *["growth"] * grows, "settings"]
+    weighed = any("cpu" in line for line in lines)
+    header = [
+        "", *(f"{size_name(size)} rows" if size else "" for size in columns), *["growth"] * grows, *["CPU"] * weighed,
+        "settings",
+    ]  # fmt: skip
     rows = []
     for system, cells in sorted(systems.items(), key=lambda item: _rank(item[1])):
         name = f"**{system}**" if system.lower().startswith("lamina") else system
         growth = [_growth([cells[size] for size in sizes if size in cells])] * grows
         settings = next(iter(cells.values()))["settings"]
-        rows.append([name, *(_cell(cells.get(size)) for size in columns), *growth, settings])
+        cpu = [_processor_time([cells[size] for size in columns if size in cells][-1])] * weighed
+        rows.append([name, *(_cell(cells.get(size)) for size in columns), *growth, *cpu, settings])
     table = [header, ["---"] * len(header), *rows]
     return "\n".join([f"**{group}** ({_measure(lines)})", "", *("| " + " | ".join(row) + " |" for row in table)])
 
@@ -120,6 +125,15 @@ def _growth(lines: list[Line]) -> str:
         times *= first["amount"] / last["amount"]
         return f"×{times:.2g} a row"
     return f"×{times:.2g} for ×{last['size'] // first['size']}"
+
+
+def _processor_time(line: Line) -> str:
+    """Processor time of one call, or of one item of a rate, over all threads and child processes."""
+    if "cpu" not in line:
+        return "-"
+    seconds = line["cpu"] / line["amount"] if line["kind"] == "rate" else line["cpu"]
+    unit, scale = ("ms", 1e3) if seconds >= 1e-4 else ("µs", 1e6)
+    return f"{_number(seconds * scale)} {unit}"
 
 
 def _rank(cells: dict[int | None, Line]) -> tuple[int, float]:

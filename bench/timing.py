@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Sequence
 from itertools import cycle
@@ -29,16 +30,25 @@ def over(benchmark: BenchmarkFixture, ask: Callable[[T], R], asked: Sequence[T],
         rounds = len(asked) * (1 if slowest > SLOW_S else 3)
     turn = cycle(asked)
     pedantic: Any = benchmark.pedantic
+    started = processor_seconds()
     result: R = pedantic(ask, setup=lambda: ((next(turn),), {}), rounds=rounds)
-    describe(benchmark, kind="latency", **note)
+    describe(benchmark, kind="latency", cpu=(processor_seconds() - started) / rounds, **note)
     return result
 
 
 def repeat(benchmark: BenchmarkFixture, work: Callable[[], R], *, rounds: int, warm: int = 0) -> R:
     """Time a piece of work a number of times, after ``warm`` untimed ones, and return what it gave."""
     pedantic: Any = benchmark.pedantic  # it has no types
+    started = processor_seconds()
     result: R = pedantic(work, rounds=rounds, warmup_rounds=warm)
+    benchmark.extra_info["cpu"] = (processor_seconds() - started) / (rounds + warm)
     return result
+
+
+def processor_seconds() -> float:
+    """Return the processor time of this process, all its threads, and the processes that it has waited for."""
+    children = os.times()
+    return time.process_time() + children.children_user + children.children_system
 
 
 def whole(benchmark: BenchmarkFixture, work: Callable[[], R], amount: float, *, rounds: int = 5, **note: Any) -> R:

@@ -1,11 +1,15 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from bench.history import read
+from bench.pictures import curves, draw
+from bench.record import FOLDER, PAGES
 from bench.report import END, SMALL_END, SMALL_START, START, current, main, newest, render, replaced
 
 MACHINE = {"cpu": "A processor", "cores": 2, "memory_gib": 24, "system": "Linux", "python": "3.11.7", "numpy": "2.4.6"}
@@ -65,6 +69,37 @@ def test_rates_and_values_have_their_own_cells() -> None:
     assert "**Hybrid** (rows/s)" in text
     assert rows(text)[2][1] == "40,000"
     assert rows(text)[5][1] == "0.785 [0.700, 0.850]"
+
+
+def test_processor_time_stands_beside_wall_time() -> None:
+    text = render([line("Lamina", 2.0, cpu=0.0031), line("Lamina", 6.0, 100_000, cpu=0.0099), line("old", 1.0)])
+    header, _, first, second = rows(text)
+    assert header[-2:] == ["CPU", "settings"]
+    assert (first[-2], second[-2]) == ("9.90 ms", "-")
+    rate = render([line("Lamina", 250.0, kind="rate", amount=10_000, unit="rows/s", cpu=0.5)])
+    assert rows(rate)[2][-2] == "50.0 µs"
+
+
+def test_the_picture_shows_what_one_call_or_one_row_costs_by_size() -> None:
+    one = [line("Lamina", 6.0, 100_000), line("Lamina", 2.0), line("peer", 1.0)]
+    assert curves(one) == {"Lamina": [(10_000, 2.0), (100_000, 6.0)], "peer": [(10_000, 1.0)]}
+    assert curves([line("Lamina", 250.0, kind="rate", amount=10_000)]) == {"Lamina": [(10_000, 0.025)]}
+
+
+def test_the_picture_is_drawn_of_what_was_recorded(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="the picture needs lamina[bench]")
+    groups = {"Hybrid recall": [line("Lamina", 2.0), line("Lamina", 6.0, 100_000), line("qdrant-edge", 1.0)]}
+    draw(groups, tmp_path / "one.svg")
+    draw(groups, tmp_path / "again.svg")
+    drawn = (tmp_path / "one.svg").read_text()
+    assert drawn == (tmp_path / "again.svg").read_text()
+    assert {"Lamina", "qdrant-edge", "100,000"} <= set(re.findall(r">([^<>]+)</text>", drawn))
+
+
+def test_every_bench_of_the_pages_is_there() -> None:
+    assert [name for name in PAGES if not (FOLDER / f"bench_{name}.py").is_file()] == []
+    shown = {line["bench"].partition("::")[0] for lines in newest(current(read())).values() for line in lines}
+    assert shown <= {f"bench/bench_{name}.py" for name in PAGES}
 
 
 def test_the_newest_run_of_a_group_counts_with_its_own_peers_alone() -> None:
