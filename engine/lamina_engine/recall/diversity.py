@@ -114,10 +114,14 @@ def limit_sources(
     kept: list[int] = []
     passed: list[int] = []
     while part := list(islice(positions, _LOOKED_AT)):
-        cut = (view.snapshot.numbers("chunks", "start", rows[part]) >= 0).tolist()
-        rows_cut = rows[part][cut]
-        names = iter(view.snapshot.values("chunks", "source", rows_cut) if len(rows_cut) else ())
-        for position, is_cut in zip(part, cut, strict=True):
+        is_part = view.snapshot.numbers("chunks", "start", rows[part]) >= 0
+        if not is_part.any():  # as in a vault of records or sessions
+            kept += part if most is None else part[: most - len(kept)]
+            if len(kept) == most:
+                return kept, passed
+            continue
+        names = iter(view.snapshot.values("chunks", "source", rows[part][is_part]))
+        for position, is_cut in zip(part, is_part.tolist(), strict=True):
             if len(kept) == most:
                 return kept, passed
             name = next(names) if is_cut else None
