@@ -8,9 +8,11 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from lamina_engine.clock import FixedClock
+from lamina_engine.index.row_columns import FIELDS
 from lamina_engine.index.tables import VECTORS, Tables
 from lamina_engine.ingest import adding
 from lamina_engine.memory import Memory
@@ -124,6 +126,51 @@ def test_a_small_add_waits_for_the_disk_twice_and_is_found_at_once(tmp_path: Pat
         assert [hit.id for hit in recall(memory, f"service{i}", k=1).hits] == [identity]
         with contextlib.closing(Memory(memory.root, mode="r")) as other:
             assert [hit.id for hit in recall(other, f"service{i}", k=1).hits] == [identity]
+
+
+RECORDS: tuple[dict[str, Any], ...] = (
+    {"text": "We moved to PostgreSQL 16."},
+    {"text": "Die Datenbank wurde nach Frankfurt verschoben, weil der Vertrag nicht verlängert wird."},
+    {"text": "Yes, do it.", "session": "s", "agent": "codex", "project": "ops"},
+    {"text": "We moved to PostgreSQL 16.", "id": "known", "type": "decision"},
+    {"text": "We moved to PostgreSQL 17.", "id": "known", "type": "decision"},
+    {"text": "A date from before.", "created_at": "2019-04-01", "collection": "old"},
+)
+
+
+def test_what_single_adds_leave_in_memory_is_what_another_process_reads(tmp_path: Path) -> None:
+    memory = Memory(tmp_path / "vault", create=True, files=Quick(), clock=FixedClock(MOMENT))
+    for i in range(40):  # past what the newest keys may be, and with merges of small segments
+        adding.add(memory, dict(RECORDS[i % len(RECORDS)], text=f"{RECORDS[i % len(RECORDS)]['text']} {i // 7}"), {})
+        if i % 3:
+            recall(memory, "PostgreSQL", k=1)
+        if i % 5:
+            continue
+        with contextlib.closing(Memory(memory.root, mode="r")) as other:
+            ours, theirs = memory.view(), other.view()
+            for field in FIELDS:
+                kept, read = (
+                    [
+                        each.categories.value(field, code)
+                        for code in each.categories.column(each.snapshot, field).tolist()
+                    ]
+                    for each in (ours, theirs)
+                )
+                assert kept == read
+            for name in ("created_us", "previous"):
+                assert getattr(ours, name).tolist() == getattr(theirs, name).tolist()
+            assert ours.languages == theirs.languages
+            assert ours.statistics.totals.tolist() == theirs.statistics.totals.tolist()
+            rows = np.arange(ours.rows)
+            assert ours.vectors.gather(rows).tolist() == theirs.vectors.gather(rows).tolist()
+            ids = ours.snapshot.values("chunks", "id", rows)
+            assert ours.rows_of_ids(ids).tolist() == theirs.rows_of_ids(ids).tolist()
+            versions = ours.snapshot.values("chunks", "version", rows)
+            assert ours.rows_of_versions(versions).tolist() == theirs.rows_of_versions(versions).tolist()
+            moment = int(ours.snapshot.numbers("chunks", "recorded_at", rows)[ours.rows // 2])
+            past, known = ours.at(moment), theirs.at(moment)
+            assert past.statistics.totals.tolist() == known.statistics.totals.tolist()
+            assert past.languages == known.languages
 
 
 def test_words_of_large_segments_are_looked_for_again_where_a_file_was_damaged(

@@ -17,7 +17,7 @@ from lamina_engine.chunks.batch import ChunkBatch, Origin, check_vectors
 from lamina_engine.errors import ChunkExists, InvalidArgument, VaultCorrupt
 from lamina_engine.index import inverted
 from lamina_engine.index.state import ACTIVE, ARCHIVED, INVALIDATED, REMOVED
-from lamina_engine.index.tables import NO_MORE, BulkHint, Tables
+from lamina_engine.index.tables import NO_MORE, BulkHint
 from lamina_engine.store.segments import SEGMENT_ROWS
 from lamina_engine.store.transaction import LogWriter, Transaction
 
@@ -125,6 +125,17 @@ class _ChunkPlan(NamedTuple):
     """Removed rows that are back, with a position of each."""
 
 
+class _Appended(NamedTuple):
+    """Rows of one transaction, which builds on a view."""
+
+    view: View
+    first: int
+    values: Mapping[str, Any]
+    """By column."""
+    stamps: Sequence[int]
+    matrix: NDArray[np.float32] | None
+
+
 class ChunkWriter(LogWriter[_ChunkPlan, ChunkCounts]):
     """Writes one batch; vectors made before the lock was taken are given by version."""
 
@@ -140,8 +151,8 @@ class ChunkWriter(LogWriter[_ChunkPlan, ChunkCounts]):
         super().__init__(memory)
         self._batch, self._vectors, self._embedded = batch, vectors, embedded
         self._on_conflict: OnConflict = on_conflict
-        self._appended: tuple[Tables, int, Mapping[str, Sequence[Any]], Sequence[int]] | None = None
-        """Tables of the version before, first row, columns and stamps of few rows appended."""
+        self._appended: _Appended | None = None
+        """Few rows, appended."""
 
     def write(self, hint: BulkHint = NO_MORE) -> ChunkCounts:
         """Write the batch durably, all or nothing; ``hint`` announces later batches."""
@@ -151,11 +162,16 @@ class ChunkWriter(LogWriter[_ChunkPlan, ChunkCounts]):
         return counts
 
     def _remember(self) -> None:
-        """Cache what was written for who reads it next, where this process has read before."""
-        if self._appended is not None and self.memory.recalled:
+        """Cache what was written for who comes next: its keys, and its fields where this process has read before."""
+        if self._appended is None:
+            return
+        view, first, values, stamps, matrix = self._appended
+        view.tables.add_keys(view.snapshot, first, values, matrix)
+        if self.memory.recalled:
+            view.tables.add_columns(first, values)
             from lamina_engine.chunks.reading import remember_fields
 
-            remember_fields(*self._appended)
+            remember_fields(view.tables, first, values, stamps)
 
     def plan(self, view: View) -> _ChunkPlan:
         """Separate new chunks from known ones, by id and content."""
@@ -199,7 +215,7 @@ class ChunkWriter(LogWriter[_ChunkPlan, ChunkCounts]):
             pass  # analysed behind the commit
         elif len(fresh) < _FEW_ROWS:
             transaction.on_flush(stage)
-            self._appended = (view.tables, first, values, stamps.tolist())
+            self._appended = _Appended(view, first, values, stamps.tolist(), matrix)
         else:
             stage()
         return counts

@@ -2,7 +2,8 @@
 
 A key is the hash of a chunk id, or the first half of a content version. Two keys may share a hash: the answer is rows
 to look at, and the caller compares what it finds there with what it meant. Rows live in a few sorted runs; a commit
-adds a run and joins neighbours of its size, so a row is moved O(log n) times and a lookup visits O(log n) runs.
+adds a run and joins neighbours of its size, so a row is moved O(log n) times and a lookup visits O(log n) runs. The newest
+few rows are no run yet: single adds would pay more for arrays of one key than for looking at some dozen keys.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ Rows: TypeAlias = NDArray[np.int64]
 MAX_ROWS: Final = 2**32
 """Row numbers are kept in four bytes."""
 _FEW: Final = 4
-"""Keys up to which each is looked up by itself."""
+"""Keys up to which each is looked up, or added, by itself."""
+_LATE: Final = 32
+"""Keys of single adds that are looked at one by one before they become a run."""
 
 
 class KeysDamaged(LaminaError, OSError):
@@ -71,16 +74,23 @@ class _Run(NamedTuple):
 class KeyIndex:
     """Immutable index of the keys of rows [0, rows); `extend` shares most of it."""
 
-    __slots__ = ("_runs", "rows")
+    __slots__ = ("_late", "_sorted_runs", "rows")
 
-    def __init__(self, runs: tuple[_Run, ...] = (), rows: int = 0) -> None:
-        self._runs = runs
+    def __init__(self, runs: tuple[_Run, ...] = (), rows: int = 0, late: tuple[tuple[int, int], ...] = ()) -> None:
+        self._sorted_runs = runs
+        self._late = late
+        """Hash and row of the newest keys, behind those of all runs."""
         self.rows = rows
 
     @property
     def keys(self) -> int:
         """Number of keys held; at most `rows`."""
-        return sum(len(run.hashes) for run in self._runs)
+        return sum(len(run.hashes) for run in self._sorted_runs) + len(self._late)
+
+    @property
+    def _runs(self) -> tuple[_Run, ...]:
+        """All keys as runs."""
+        return (*self._sorted_runs, _run_of(self._late)) if self._late else self._sorted_runs
 
     def extend(self, hashes: Hashes, *, present: NDArray[np.bool_] | None = None) -> KeyIndex:
         """Return the index with the next rows added.
@@ -106,13 +116,19 @@ class KeyIndex:
             raise InvalidArgument(f"{len(hashes)} keys came with {len(present)} flags; there must be one each")
         if stop > MAX_ROWS:
             raise InvalidArgument(f"row {stop - 1} is past the last one a key index can hold ({MAX_ROWS - 1})")
+        if len(hashes) <= _FEW and len(self._late) + len(hashes) <= _LATE:
+            there = present.tolist() if present is not None else [True] * len(hashes)
+            added = [pair for pair, held in zip(enumerate(hashes.tolist(), self.rows), there, strict=True) if held]
+            return KeyIndex(self._sorted_runs, stop, (*self._late, *((key, row) for row, key in added)))
         rows = np.arange(self.rows, stop, dtype=np.uint32)
         if present is not None:
             hashes, rows = hashes[present], rows[present]
         if len(hashes) == 0:
-            return KeyIndex(self._runs, stop)
+            return KeyIndex(self._sorted_runs, stop, self._late)
         run = _sorted(np.asarray(hashes, np.uint64), rows)
-        runs = list(self._runs)
+        if self._late:
+            run = _joined(_run_of(self._late), run)
+        runs = list(self._sorted_runs)
         while runs and len(runs[-1].hashes) < 2 * len(run.hashes):
             run = _joined(runs.pop(), run)
         return KeyIndex((*runs, run), stop)
@@ -138,7 +154,7 @@ class KeyIndex:
         limit = self.rows if n_rows is None else n_rows
         asked = np.asarray(keys, np.uint64)
         if len(asked) <= _FEW:
-            return np.array([self._newest(key, limit) for key in asked], np.int64)
+            return np.array([self._newest(key, limit) for key in asked.tolist()], np.int64)
         found = np.full(len(asked), -1, np.int64)
         open_ = np.arange(len(asked))
         for run in reversed(self._runs):
@@ -149,11 +165,15 @@ class KeyIndex:
             open_ = open_[hit < 0]
         return found
 
-    def _newest(self, key: np.uint64, limit: int) -> int:
+    def _newest(self, key: int, limit: int) -> int:
         """Return what `lookup` gives for one key: a few keys cost more in arrays than one by one."""
-        for run in reversed(self._runs):
-            at = int(run.hashes.searchsorted(key, "right")) - 1
-            while at >= 0 and run.hashes[at] == key:
+        for held, row in reversed(self._late):
+            if held == key and row < limit:
+                return row
+        hashed = np.uint64(key)
+        for run in reversed(self._sorted_runs):
+            at = int(run.hashes.searchsorted(hashed, "right")) - 1
+            while at >= 0 and run.hashes[at] == hashed:
                 row = int(run.rows[at])
                 if row < limit:
                     return row
@@ -204,6 +224,11 @@ class KeyIndex:
 def _sorted(hashes: Hashes, rows: NDArray[np.uint32]) -> _Run:
     order = np.argsort(hashes, kind="stable")
     return _Run(hashes[order], rows[order])
+
+
+def _run_of(late: Sequence[tuple[int, int]]) -> _Run:
+    hashes, rows = zip(*late, strict=True)
+    return _sorted(np.array(hashes, np.uint64), np.array(rows, np.uint32))
 
 
 def _joined(older: _Run, newer: _Run) -> _Run:

@@ -53,6 +53,15 @@ class RowColumn:
         values = self._values
         return np.empty(0, np.int64) if values is None else values[:rows]
 
+    def append(self, first: int, values: Callable[[], list[Any]]) -> None:
+        """Add rows at hand behind the others, where just those before them are known and there is room."""
+        with self._lock:
+            if self._rows == first and self._room is not None and self._values is not None:
+                added = values()
+                if first + len(added) <= len(self._room):
+                    self._room[first : first + len(added)] = added
+                    self._rows = first + len(added)
+
     def _grow(self, snapshot: Snapshot, rows: int) -> None:
         parts = [
             self._read(snapshot, segment)[max(0, self._rows - segment.start) :]
@@ -156,6 +165,24 @@ class CategoryTable:
 
             local_codes = np.where(validity(indices), local_codes, len(table) - 1)
         return table[local_codes]
+
+    def append(self, first: int, values: Mapping[str, Any]) -> None:
+        """Add rows at hand, given by column; see `RowColumn.append`."""
+        for field in FIELDS:
+            names = values[field]
+            checked = self._without.get(field, 0)
+            if checked < 0:
+                self._columns[field].append(first, functools.partial(self._codes_of, field, names))
+            elif checked == first and names.count(None) == len(names):
+                self._without[field] = first + len(names)
+
+    def _codes_of(self, field: str, names: list[str | None]) -> list[int]:
+        codes, values = self._codes[field], self._values[field]
+        for name in names:
+            if name is not None and name not in codes:
+                codes[name] = len(values)
+                values.append(name)
+        return [NO_VALUE if name is None else codes[name] for name in names]
 
     def column(self, snapshot: Snapshot, field: str) -> NDArray[np.int32]:
         """Return int32 (n,) codes of all rows."""

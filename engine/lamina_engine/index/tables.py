@@ -114,6 +114,8 @@ class _OpenLists(NamedTuple):
     lists: InvertedLists
     awaited: str
     """Path of the first file that is missing; empty where none is, or none will be read."""
+    segments: tuple[Segment, ...] = ()
+    """Segments up to the last that has lists."""
 
 
 class Tables(Cache):
@@ -141,6 +143,12 @@ class Tables(Cache):
         self._lists: _OpenLists | None = None
         self._languages: dict[str, Mapping[str, int]] = {}
         self._totals: dict[str, NDArray[np.int64]] = {}
+        self._summed: tuple[int, NDArray[np.int64]] = 0, np.zeros(ZONES, np.int64)
+        """Sums of the lengths of so many first rows; as rows only ever come after the last, a later version goes on."""
+        self._first_rows: tuple[int, Mapping[str, int]] = 0, {}
+        """First rows of languages, among so many rows."""
+        self._blocks: tuple[tuple[Segment, ...], VectorBlocks | None] = (), None
+        """Segments of vectors, and their blocks, of the version that was read last."""
         self._ids = KeyIndex()
         self._versions = KeyIndex()
         self._versions_space = ""
@@ -172,32 +180,47 @@ class Tables(Cache):
 
     def sum_lengths(self, snapshot: Snapshot, rows: int) -> NDArray[np.int64]:
         """Return the sums of the lengths of a version's first rows, int64 (3,)."""
-        totals = np.zeros(ZONES, np.int64)
-        for segment in snapshot.segments("chunks"):
-            below = min(rows - segment.start, segment.rows)
-            if below == segment.rows:
+        known, sums = self._summed
+        start, totals = (known, sums.copy()) if known <= rows else (0, np.zeros(ZONES, np.int64))
+        for segment in snapshot.segments_from("chunks", start):
+            begin, below = max(start - segment.start, 0), min(rows - segment.start, segment.rows)
+            if below - begin == segment.rows:
                 totals += self.total_lengths(snapshot, segment)
-            elif below > 0:
-                totals += sum_lengths(self.terms(snapshot, segment).lengths[:below])
+            elif below > begin:
+                totals += sum_lengths(self.terms(snapshot, segment).lengths[begin:below])
+        if rows > known:
+            self._summed = rows, totals.copy()
         return totals
 
     def first_rows(self, snapshot: Snapshot) -> Mapping[str, int]:
-        """Return the first row of each language other than English."""
-        first: dict[str, int] = {}
+        """Return the first row of each language other than English; it may lie behind those of the version."""
+        known, first = self._first_rows
+        if known >= snapshot.rows("chunks"):
+            return first
+        first = dict(first)
         self.inverted(snapshot)  # lists tell at once, where there are any
-        for segment in snapshot.segments("chunks"):
+        for segment in snapshot.segments_from("chunks", known):
             for language, row in self.languages(snapshot, segment).items():
                 first.setdefault(language, segment.start + row)
+        self._first_rows = snapshot.rows("chunks"), first
         return first
 
     def vector_blocks(self, snapshot: Snapshot, rows: int) -> VectorBlocks:
         """Return the vectors of the space that recall uses, row for row beside the chunks."""
         space, segments = snapshot.space, snapshot.segments(snapshot.vector_log)
         if len(segments) > 1 and rows <= SMALL_ROWS:
-            arrays = [self.joined_vectors(snapshot)]
-        else:
-            arrays = [snapshot.vectors(s) for s in segments]
-        return VectorBlocks(arrays, space.dim if space else 1)
+            return VectorBlocks([self.joined_vectors(snapshot)], space.dim if space else 1)
+        known, blocks = self._blocks
+        if blocks is None or space is None or blocks.dim != space.dim:
+            known, blocks = (), VectorBlocks([], space.dim if space else 1)
+        same = 0
+        for before, segment in zip(known, segments, strict=False):
+            if before is not segment:
+                break
+            same += 1
+        blocks = blocks.continued(same, [snapshot.vectors(s) for s in segments[same:]])
+        self._blocks = segments, blocks
+        return blocks
 
     def text(self, snapshot: Snapshot) -> TextIndex | None:
         """Return a version's text index, as far as built; None if none is readable.
@@ -372,11 +395,15 @@ class Tables(Cache):
         come = known is not None and known.awaited and os.path.exists(known.awaited)  # noqa: PTH110
         if known is not None and known.version == snapshot.version and not come:
             return known.lists
+        if known is not None and not come and not known.awaited and self._reach_alike(known, snapshot):
+            self._lists = known._replace(version=snapshot.version)
+            return known.lists
         with self._lock:
             opened: list[InvertedSegment] = []
             small: list[Segment] = []
             awaited = ""
-            for segment in snapshot.segments("chunks"):
+            reached = 0
+            for number, segment in enumerate(snapshot.segments("chunks"), 1):
                 if segment.rows < inverted.LEAST_ROWS:
                     small.append(segment)
                     continue
@@ -386,8 +413,18 @@ class Tables(Cache):
                     break
                 opened += [*(self._invert(snapshot, between) for between in small), lists]
                 small = []
-            self._lists = _OpenLists(snapshot.version, InvertedLists(opened), awaited)
+                reached = number
+            self._lists = _OpenLists(
+                snapshot.version, InvertedLists(opened), awaited, snapshot.segments("chunks")[:reached]
+            )
             return self._lists.lists
+
+    def _reach_alike(self, known: _OpenLists, snapshot: Snapshot) -> bool:
+        """Return True where a version's lists are those of another: only small segments came behind them."""
+        segments, reached = snapshot.segments("chunks"), len(known.segments)
+        return segments[:reached] == known.segments and all(
+            segment.ref.rows < inverted.LEAST_ROWS for segment in segments[reached:]
+        )
 
     def _open_lists(self, snapshot: Snapshot, segment: Segment) -> InvertedSegment | None:
         """Return the lists of a segment from their file; None if it is missing or damaged."""
@@ -432,10 +469,10 @@ class Tables(Cache):
     def put_terms(self, segment: Segment, rows: TermRows) -> None:
         """Remember the forward lists of a segment just written."""
         self._terms[segment.ref.name] = (segment.start, read_only(rows))
-        self._segment_lists.pop(segment.ref.name, None)
         self._languages.pop(segment.ref.name, None)
         self._totals.pop(segment.ref.name, None)
-        self._lists = None
+        if self._segment_lists.pop(segment.ref.name, None) is not None or segment.rows >= inverted.LEAST_ROWS:
+            self._lists = None
 
     def known_terms(self) -> list[tuple[int, TermRows]]:
         """Return (first row, forward lists) of all segments in memory, those merged away included."""
@@ -523,6 +560,30 @@ class Tables(Cache):
                     )
             return self._versions
 
+    def add_keys(
+        self, snapshot: Snapshot, first: int, values: Mapping[str, Any], matrix: NDArray[np.float32] | None
+    ) -> None:
+        """Add the keys of rows that were just committed upon a version, if all before them are known."""
+        if self.is_sharded:
+            return
+        with self._lock:
+            if self._ids.rows == first:
+                self._ids = self._ids.extend(hash_ids(values["id"]))
+            whole = self._versions.rows == first == snapshot.rows(snapshot.vector_log)
+            if matrix is not None and whole and self._versions_space == snapshot.manifest.space:
+                present = np.asarray(matrix.any(axis=1), np.bool_)
+                self._versions = self._versions.extend(hash_versions(values["version"]), present=present)
+
+    def add_columns(self, first: int, values: Mapping[str, Any]) -> None:
+        """Add rows that were just committed to the narrow columns, if all before them are known."""
+        if self.is_sharded:
+            return
+        created = [MISSING_US if us is None else us for us in values["created_at"]]
+        self.created.append(first, lambda: created)
+        if values["session"].count(None) == len(created):
+            self.previous.append(first, lambda: [-1] * len(created))
+        self.categories.append(first, values)
+
     def close(self) -> None:
         """Let go of everything."""
         with self._lock:
@@ -530,6 +591,7 @@ class Tables(Cache):
             self._segment_lists.clear()
             self._lists = None
             self._text = self._quantised = None
+            self._blocks = (), None
 
     def _open_keys(self, snapshot: Snapshot) -> None:
         if self._opened_keys:

@@ -94,6 +94,19 @@ class VectorBlocks:
         self.located = Located.of(self.arrays)
         """Where the rows lie, for kernels."""
 
+    def continued(self, kept: int, arrays: Sequence[F32]) -> VectorBlocks:
+        """Return the first blocks, and others behind them; none of ``kept`` was empty."""
+        if kept == len(self.arrays) and not arrays:
+            return self
+        found = VectorBlocks(arrays, self.dim)
+        if kept:
+            before, behind = self.located, found.located
+            addresses = np.concatenate([before.addresses[:kept], behind.addresses])
+            starts = np.concatenate([before.starts[:kept], behind.starts + before.starts[kept]])
+            addresses.flags.writeable = starts.flags.writeable = False
+            found.arrays, found.located = (*self.arrays[:kept], *found.arrays), Located(addresses, starts)
+        return found
+
     @property
     def starts(self) -> Rows:
         """First row of each array, and one past the last."""

@@ -9,7 +9,7 @@ from lamina import FixedClock
 from tests.conftest import NOW
 from tests.engine.recall.test_files import files_of
 
-MOST = 38
+MOST = 39
 
 
 def test_an_add_enters_few_files(tmp_path: Path) -> None:

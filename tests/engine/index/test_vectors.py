@@ -94,6 +94,18 @@ def test_few_rows(rows: int) -> None:
     check_equal(by_hand(matrix, query, 5), scan(blocks, query, 5))
 
 
+@pytest.mark.parametrize("kept", range(4))
+def test_blocks_that_go_on_are_those_made_anew(kept: int) -> None:
+    parts = [np.full((rows, 3), rows, np.float32) for rows in (2, 1, 4)]
+    more = [np.full((rows, 3), -rows, np.float32) for rows in (3, 1)]
+    for added in ([], more):
+        got = VectorBlocks(parts, 3).continued(kept, added)
+        ref = VectorBlocks([*parts[:kept], *added], 3)
+        assert [array.tolist() for array in got.arrays] == [array.tolist() for array in ref.arrays]
+        assert [array.tolist() for array in got.located] == [array.tolist() for array in ref.located]
+        assert not any(array.flags.writeable for array in (*got.arrays, *got.located))
+
+
 def test_no_segments() -> None:
     blocks = VectorBlocks([], 3)
     assert blocks.gather(np.empty(0, np.int64)).shape == (0, 3)
