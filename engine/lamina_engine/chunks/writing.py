@@ -162,7 +162,7 @@ class ChunkWriter(LogWriter[_ChunkPlan, ChunkCounts]):
         return counts
 
     def _remember(self) -> None:
-        """Cache what was written for who comes next: its keys, and its fields where this process has read before."""
+        """Cache keys of what was written, and its fields where this process has read before."""
         if self._appended is None:
             return
         view, first, values, stamps, matrix = self._appended

@@ -54,7 +54,7 @@ class RowColumn:
         return np.empty(0, np.int64) if values is None else values[:rows]
 
     def append(self, first: int, values: Callable[[], list[Any]]) -> None:
-        """Add rows at hand behind the others, where just those before them are known and there is room."""
+        """Add rows at hand, where just those before them are known and there is room."""
         with self._lock:
             if self._rows == first and self._room is not None and self._values is not None:
                 added = values()

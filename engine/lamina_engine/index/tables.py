@@ -193,7 +193,7 @@ class Tables(Cache):
         return totals
 
     def first_rows(self, snapshot: Snapshot) -> Mapping[str, int]:
-        """Return the first row of each language other than English; it may lie behind those of the version."""
+        """Return the first row of each language but English, also of rows behind the version's."""
         known, first = self._first_rows
         if known >= snapshot.rows("chunks"):
             return first
@@ -420,7 +420,7 @@ class Tables(Cache):
             return self._lists.lists
 
     def _reach_alike(self, known: _OpenLists, snapshot: Snapshot) -> bool:
-        """Return True where a version's lists are those of another: only small segments came behind them."""
+        """Return True where only small segments came behind the lists of another version."""
         segments, reached = snapshot.segments("chunks"), len(known.segments)
         return segments[:reached] == known.segments and all(
             segment.ref.rows < inverted.LEAST_ROWS for segment in segments[reached:]
@@ -563,7 +563,7 @@ class Tables(Cache):
     def add_keys(
         self, snapshot: Snapshot, first: int, values: Mapping[str, Any], matrix: NDArray[np.float32] | None
     ) -> None:
-        """Add the keys of rows that were just committed upon a version, if all before them are known."""
+        """Add the keys of rows just committed upon a version, if all before them are known."""
         if self.is_sharded:
             return
         with self._lock:
