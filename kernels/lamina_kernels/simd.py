@@ -2,7 +2,7 @@
 
 Each is an `Intrinsic`: LLVM instructions that Numba puts where a kernel calls it, and a plain Python twin that says
 what they do and that runs where the JIT is off. Most are generic vector instructions, which LLVM lowers for any
-processor; two name an instruction of x86, and each of these has a portable form with the same integers as its result.
+processor; three name an instruction of x86, and each of these has a portable form with the same integers as its result.
 Like `_jit`, this file imports Numba only when a kernel is compiled.
 
 Nothing here checks a bound: arrays are padded to whole vectors by those who make them.
@@ -10,13 +10,14 @@ Nothing here checks a bound: arrays are padded to whole vectors by those who mak
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 import numpy as np
 
-from lamina_kernels.layouts import F32, F64
+from lamina_kernels.layouts import F32, F64, I32
 
 if TYPE_CHECKING:
     from numba.core.types import Type
@@ -26,6 +27,8 @@ R_co = TypeVar("R_co", covariant=True)
 
 LANES = 64
 """Numbers that `beats` compares at once: one bit of its answer each."""
+STEP = 8
+"""Numbers that `insert_sorted` moves at once."""
 SUMS = 8
 """Running sums of `lane_sum`, as many as NumPy has."""
 
@@ -140,6 +143,74 @@ def beats(scores: F32, start: int, floors: F32, floor_start: int, floor: float |
     """
     found = scores[start : start + LANES] > np.minimum(floors[floor_start : floor_start + LANES], np.float32(floor))
     return np.uint64(int.from_bytes(np.packbits(found, bitorder="little").tobytes(), "little"))
+
+
+def _define_insert_sorted(_: Any, rows: Any, scores: Any, start: Any, count: Any, row: Any, score: Any) -> Any:
+    ir = instructions()
+    from numba import types
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        from numba.core import cgutils
+
+        i64, width = ir.IntType(64), STEP
+        singles, words = ir.VectorType(ir.FloatType(), width), ir.VectorType(ir.IntType(32), width)
+        offset = builder.mul(args[2], ir.Constant(i64, 4))
+        bases = [builder.add(address(context, builder, signature.args[k], args[k]), offset) for k in (1, 0)]
+        news = [splat(builder, args[k], width) for k in (5, 4)]
+        lists = list(zip(bases, (singles, words), news, strict=True))
+        best = ir.Constant(singles, [float("inf")] * width)
+        shift = ir.Constant(ir.VectorType(ir.IntType(32), width), [width, *range(width - 1)])
+
+        def put(at: Any, before: Callable[[Any, Any, Any], Any]) -> None:
+            old = [load(builder, element(builder, base, at, kind), 4) for base, kind, _ in lists]
+            previous = [before(base, kind, value) for (base, kind, _), value in zip(lists, old, strict=True)]
+            stays = builder.fcmp_ordered(">=", old[0], lists[0][2])
+            follows = builder.fcmp_ordered(">=", previous[0], lists[0][2])
+            for (base, kind, new), value, moved in zip(lists, old, previous, strict=True):
+                put_here = builder.select(stays, value, builder.select(follows, new, moved))
+                builder.store(put_here, element(builder, base, at, kind)).align = 4
+
+        steps = builder.udiv(args[3], ir.Constant(i64, width))
+        with cgutils.for_range(builder, builder.sub(steps, ir.Constant(i64, 1))) as loop:
+            back = builder.add(loop.index, ir.Constant(i64, 1))
+            at = builder.sub(args[3], builder.mul(back, ir.Constant(i64, width)))
+            one_less = builder.sub(at, ir.Constant(i64, 1))
+            put(at, lambda base, kind, value: load(builder, element(builder, base, one_less, kind), 4))
+
+        def shifted(base: Any, kind: Any, value: Any) -> Any:
+            first = best if kind is singles else ir.Constant(kind, ir.Undefined)
+            return builder.shuffle_vector(value, first, shift)
+
+        put(ir.Constant(i64, 0), shifted)
+        return context.get_dummy_value()
+
+    return types.void(rows, scores, types.intp, types.intp, types.int32, types.float32), generate
+
+
+@intrinsic(_define_insert_sorted)
+def insert_sorted(
+    rows: I32, scores: F32, start: int, count: int, row: int | np.int32, score: float | np.float32
+) -> None:
+    """Put a row into a list sorted best first, after equal ones, in place of the last.
+
+    Parameters
+    ----------
+    rows, scores : int32 and float32
+        Both hold the list from place ``start`` of their memory on; changed. The last score is less than ``score``.
+    start, count : int
+        ``count`` is a multiple of 8, at least 8.
+    row, score : int and float
+
+    Notes
+    -----
+    Eight places at a time and no jump that depends on a score: a jump hardly ever goes the way it went before.
+    """
+    flat_rows, flat_scores = rows.reshape(-1), scores.reshape(-1)
+    part = flat_scores[start : start + count]
+    at = start + int((part >= np.float32(score)).sum())
+    for flat, new in ((flat_rows, row), (flat_scores, score)):
+        flat[at + 1 : start + count] = flat[at : start + count - 1].copy()
+        flat[at] = new
 
 
 def _define_lowest_bit(_: Any, mask: Any) -> Any:
@@ -312,6 +383,16 @@ def _memory(base: int, size: int) -> F32:
     import ctypes
 
     return np.ctypeslib.as_array((ctypes.c_float * size).from_address(base))
+
+
+def grant_tiles() -> bool:
+    """Ask Linux for the registers of AMX on behalf of this process; return whether it gave them."""
+    if not sys.platform.startswith("linux"):
+        return False
+    import ctypes
+
+    # arch_prctl(ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA); a system that does not know it says no
+    return int(ctypes.CDLL(None).syscall(ctypes.c_long(158), ctypes.c_long(0x1023), ctypes.c_long(18))) == 0
 
 
 def processor_features() -> set[str]:

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lamina_kernels._jit import kernel
-from lamina_kernels.layouts import F32, F64, U8
-from lamina_kernels.simd import beats, lowest_bit, square_distance
+from lamina_kernels.layouts import F32, F64, I32, U8
+from lamina_kernels.simd import beats, grant_tiles, insert_sorted, lowest_bit, square_distance
 
 
 def _compare_examples() -> tuple[object, ...]:
@@ -31,6 +31,41 @@ def _distance_examples() -> tuple[object, ...]:
 @kernel(examples=[_distance_examples])
 def _distance(values: F32, i: int, a: float, j: int, b: float, size: int, out: F64) -> None:
     out[0] = square_distance(values, i, a, values, j, b, size)
+
+
+def _insert_examples() -> tuple[object, ...]:
+    return 8, 8, 1, np.float32(0.0), np.zeros((2, 8), np.int32), np.zeros((2, 8), np.float32)
+
+
+@kernel(examples=[_insert_examples])
+def _insert(
+    start: int, count: int, row: int, score: float | np.float32, out_rows: I32, out_scores: F32
+) -> None:  # fmt: skip
+    insert_sorted(out_rows, out_scores, start, count, np.int32(row), np.float32(score))
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from([8, 16, 32]))
+def test_a_row_goes_after_its_equals_and_no_other_list_changes(seed: int, count: int) -> None:
+    rng = np.random.default_rng(seed)
+    scores = -np.sort(-rng.integers(-3, 4, (3, count)).astype(np.float32), axis=1)
+    scores[1, int(rng.integers(count)) :] = -np.inf  # not full yet, which it never is again
+    rows = rng.integers(0, 99, (3, count)).astype(np.int32)
+    new = np.float32(rng.integers(int(max(scores[1, -1], -4)) + 1, 6))
+    listed = [(-float(score), 0, int(row)) for score, row in zip(scores[1], rows[1], strict=True)]
+    ref = sorted([*listed, (-float(new), 1, 100)], key=lambda each: each[:2])[:count]
+    for put in (_insert, lambda *given: insert_sorted(given[4], given[5], given[0], given[1], given[2], given[3])):
+        got_rows, got_scores = rows.copy(), scores.copy()
+        put(count, count, 100, new, got_rows, got_scores)
+        assert got_rows[1].tolist() == [row for _, _, row in ref]
+        assert got_scores[1].tolist() == [-score for score, _, _ in ref]
+        for other in (0, 2):
+            assert got_rows[other].tolist() == rows[other].tolist()
+            assert got_scores[other].tolist() == scores[other].tolist()
+
+
+def test_another_system_than_linux_is_not_asked_for_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.platform", "darwin")
+    assert not grant_tiles()
 
 
 @given(st.integers(0, 2**32 - 1))

@@ -15,9 +15,9 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from lamina_kernels._jit import kernel
-from lamina_kernels.hdbscan.packed import Packed, gather, score
+from lamina_kernels.hdbscan.packed import Packed, aligned_words, gather, score
 from lamina_kernels.layouts import F32, F64, I32, Neighbors, Points
-from lamina_kernels.simd import LANES, beats, lowest_bit, square_distance
+from lamina_kernels.simd import LANES, STEP, beats, insert_sorted, lowest_bit, square_distance
 from lamina_kernels.threads import ThreadTeam
 
 TILE_ROWS: Final = 192
@@ -40,8 +40,8 @@ class Tiles(NamedTuple):
 
 def make_tiles(packed: Packed) -> Tiles:
     """Return a thread's memory for tiles."""
-    block = np.empty(TILE_ROWS * (packed.groups + 2), np.int32)
-    return Tiles(block, np.empty((TILE_ROWS, TILE_COLUMNS), np.float32))
+    block = aligned_words(TILE_ROWS * (packed.groups + 2))
+    return Tiles(block, aligned_words(TILE_ROWS * TILE_COLUMNS).view(np.float32).reshape(TILE_ROWS, TILE_COLUMNS))
 
 
 def uncertain_share(points: Points, packed: Packed, k: int, listed: int, team: ThreadTeam) -> float:
@@ -105,7 +105,11 @@ def list_bounds(scores: F64, packed: Packed) -> F64:
 @kernel
 def _insert(rows: I32, scores: F32, i: int, row: int, score: float) -> None:
     """Put a row into a list that is sorted best first, in place of the last."""
-    at = scores.shape[1] - 1
+    k = scores.shape[1]
+    if k % STEP == 0:
+        insert_sorted(rows, scores, i * k, k, np.int32(row), np.float32(score))
+        return
+    at = k - 1
     while at > 0 and scores[i, at - 1] < score:
         scores[i, at] = scores[i, at - 1]
         rows[i, at] = rows[i, at - 1]

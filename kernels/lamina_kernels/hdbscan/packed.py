@@ -22,7 +22,7 @@ import numpy as np
 
 from lamina_kernels._jit import kernel
 from lamina_kernels.hdbscan import products
-from lamina_kernels.hdbscan.products import ROWS, UNSIGNED
+from lamina_kernels.hdbscan.products import ROWS, TILED_ROWS, TILED_WORDS, UNSIGNED
 from lamina_kernels.layouts import F32, F64, I32, I64, Points
 from lamina_kernels.threads import ThreadTeam
 
@@ -89,10 +89,33 @@ class Packed(NamedTuple):
         return self.columns * (self.groups + 3)
 
     @property
+    def tiled(self) -> bool:
+        """Whether blocks hold sixteen rows, each by itself, for products of tiles."""
+        return self.arithmetic == "int8" and self.groups % TILED_WORDS == 0 and may_use_tiles()
+
+    @property
     def blurred(self) -> F64:
         """Distance up to which estimates say little about each row (n,)."""
         found: F64 = np.sqrt(8.0 * self.margin) / self.scale
         return found
+
+
+@functools.cache
+def may_use_tiles() -> bool:
+    """Return whether processor and system let this process multiply tiles of bytes."""
+    from lamina_kernels.simd import grant_tiles, processor_features
+
+    return {"amx-tile", "amx-int8"} <= processor_features() and grant_tiles()
+
+
+def aligned_words(size: int) -> I32:
+    """Return int32 zeros that begin at a multiple of 64 bytes.
+
+    Tiles whose rows cross lines of the cache take three times as long.
+    """
+    room = np.zeros(size + 15, np.int32)
+    first = -int(room.__array_interface__["data"][0]) % 64 // 4
+    return room[first : first + size]
 
 
 @functools.cache
@@ -132,7 +155,7 @@ def pack(points: Points, arithmetic: Arithmetic, *, centred: bool, team: ThreadT
     groups = -(-d // kind.parts)
     centre, scale = _centre(points) if centred else (np.zeros(d), 1.0)
     panels = -(-n // kind.columns)
-    words = np.zeros(panels * kind.columns * (groups + 3), np.int32)
+    words = aligned_words(panels * kind.columns * (groups + 3))
     lengths, residues = np.empty(n), np.empty(n)
     part_rows, row_words = _PANELS * kind.columns, groups + 3
 
@@ -174,32 +197,35 @@ def _centre(points: Points) -> tuple[F64, float]:
 
 
 def gather(packed: Packed, rows: I64, out: I32 | None = None) -> I32:
-    """Return blocks of six rows, the last one filled up, as one side of `score`."""
-    blocks = -(-rows.size // ROWS)
-    size = blocks * ROWS * (packed.groups + 2)
-    found = np.empty(size, np.int32) if out is None else out[:size]
+    """Return blocks of rows, the last one filled up, as one side of `score`."""
+    height = TILED_ROWS if packed.tiled else ROWS
+    size = -(-rows.size // height) * height * (packed.groups + 2)
+    found = aligned_words(size) if out is None else out[:size]
     flip = UNSIGNED if packed.arithmetic.startswith("int8") else 0
-    gather_rows(packed.words, packed.groups, packed.columns, flip, rows, found)
+    gather_rows(packed.words, packed.groups, packed.columns, flip, height, rows, found)
     return found
 
 
 def repack(packed: Packed, order: I64) -> Packed:
     """Return the rows in another order, −1 for none; margins keep the old order."""
-    words = np.zeros(-(-order.size // packed.columns) * packed.panel_words, np.int32)
+    words = aligned_words(-(-order.size // packed.columns) * packed.panel_words)
     move_rows(packed.words, packed.groups, packed.columns, order, words, words.view(np.float32))
     return packed._replace(words=words)
 
 
 def take_panels(packed: Packed, panels: I64) -> Packed:
     """Return some panels alone; margins stay those of all rows."""
-    return packed._replace(words=packed.words.reshape(-1, packed.panel_words)[panels].reshape(-1))
+    words = aligned_words(panels.size * packed.panel_words)
+    packed.words.reshape(-1, packed.panel_words).take(panels, 0, words.reshape(-1, packed.panel_words))
+    return packed._replace(words=words)
 
 
 def score(packed: Packed, block: I32, start: int, stop: int, out: F32) -> None:
     """Write scores of a block's rows with rows ``start`` to ``stop``; ``start`` begins a panel."""
     first, last = start // packed.columns, -(-stop // packed.columns)
     panels = packed.words[first * packed.panel_words : last * packed.panel_words]
-    _KINDS[packed.arithmetic].score(block, panels, packed.groups, last - first, out)
+    by = products._score_int8_tiled if packed.tiled else _KINDS[packed.arithmetic].score
+    by(block, panels, packed.groups, last - first, out)
 
 
 def _pack_examples() -> tuple[object, ...]:
@@ -328,12 +354,12 @@ def pack_rows(
 
 
 def _gather_examples() -> tuple[object, ...]:
-    return np.zeros(16 * 4, np.int32), 1, 16, 0, np.zeros(1, np.int64), np.empty(6 * 3, np.int32)
+    return np.zeros(16 * 4, np.int32), 1, 16, 0, 6, np.zeros(1, np.int64), np.empty(6 * 3, np.int32)
 
 
 @kernel(examples=[_gather_examples])
-def gather_rows(words: I32, groups: int, columns: int, flip: int, rows: I64, out: I32) -> None:
-    """Copy rows out of panels into blocks of six.
+def gather_rows(words: I32, groups: int, columns: int, flip: int, height: int, rows: I64, out: I32) -> None:
+    """Copy rows out of panels into blocks.
 
     Parameters
     ----------
@@ -341,24 +367,27 @@ def gather_rows(words: I32, groups: int, columns: int, flip: int, rows: I64, out
     groups, columns : int
     flip : int
         Combined with each word by exclusive or.
+    height : int
+        Rows of a block: 6, whose words lie interleaved, or 16, each by itself.
     rows : int64 (m,)
-    out : int32 (⌈m / 6⌉ · 6 · (groups + 2),)
+    out : int32 (⌈m / height⌉ · height · (groups + 2),)
         Written; the last row fills up the last block.
 
     Notes
     -----
     O(m d).
     """
-    block_words = ROWS * (groups + 2)
+    block_words = height * (groups + 2)
+    ahead, along = (groups, 1) if height == 16 else (1, height)
     for b in range(out.size // block_words):
-        for r in range(ROWS):
-            i = rows[min(b * ROWS + r, rows.size - 1)]
+        for r in range(height):
+            i = rows[min(b * height + r, rows.size - 1)]
             source = (i // columns) * columns * (groups + 3) + i % columns
-            target = b * block_words + r
+            target = b * block_words
             for k in range(groups):
-                out[target + k * ROWS] = np.int32(words[source + k * columns] ^ flip)
+                out[target + r * ahead + k * along] = np.int32(words[source + k * columns] ^ flip)
             for k in range(groups, groups + 2):
-                out[target + k * ROWS] = words[source + k * columns]
+                out[target + r + k * height] = words[source + k * columns]
 
 
 def _move_examples() -> tuple[object, ...]:
@@ -431,7 +460,7 @@ def pack_some(frame: Frame, points: Points, order: I64, team: ThreadTeam | None 
     kind, size = _KINDS[frame.arithmetic], points.size
     groups = -(-size // kind.parts)
     lines = groups + 3
-    words = np.zeros(-(-order.size // kind.columns) * kind.columns * lines, np.int32)
+    words = aligned_words(-(-order.size // kind.columns) * kind.columns * lines)
     lengths, residues = np.empty(order.size), np.empty(order.size)
     values = points.values.reshape(-1, size)
 

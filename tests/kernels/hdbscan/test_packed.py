@@ -20,6 +20,7 @@ from lamina_kernels.hdbscan.packed import (
     fastest,
     gather,
     make_frame,
+    may_use_tiles,
     pack,
     pack_others,
     pack_some,
@@ -129,6 +130,51 @@ def test_eight_bit_products_compile_to_the_instruction_they_are_for() -> None:
     assert assembly.count("vpdpbusd") == 24  # six rows by four vectors, all in registers
     loop = assembly[: assembly.rindex("vpdpbusd")]
     assert "(%rsp)" not in loop[loop.index("vpdpbusd") :]
+
+
+@pytest.mark.skipif(not may_use_tiles(), reason="this processor has no AMX, or the system keeps it")
+@pytest.mark.parametrize(("n", "d"), [(1, 64), (150, 64), (70, 256)])
+def test_tiles_of_bytes_give_the_bits_of_the_portable_form(n: int, d: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    points = some_points(8, n, d, unit=True)
+    rows = np.random.default_rng(8).permutation(n)
+    ref = estimates(pack(points, "int8-portable", centred=False), rows)[:n]
+    packed = pack(points, "int8", centred=False)
+    assert packed.tiled
+    assert estimates(packed, rows)[:n].tobytes() == ref.tobytes()
+    monkeypatch.setattr(module, "may_use_tiles", lambda: False)
+    assert not packed.tiled
+    assert estimates(packed, rows)[:n].tobytes() == ref.tobytes()
+
+
+def test_rows_that_no_tile_holds_whole_take_the_other_form() -> None:
+    assert not pack(some_points(9, 20, 32, unit=True), "int8", centred=False).tiled
+
+
+def test_blocks_of_tiles_and_their_numpy_twin_give_the_bits_of_the_portable_form(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    points, rows = some_points(10, 100, 128, unit=True), np.array([99, 3, 3, 50, 0, 64, 63])
+    ref = estimates(pack(points, "int8-portable", centred=False), rows)[: rows.size]
+    monkeypatch.setattr(module, "may_use_tiles", lambda: True)
+    packed = pack(points, "int8", centred=False)
+    block = gather(packed, rows)
+    assert block.size == products.TILED_ROWS * (packed.groups + 2)
+    got = np.zeros((products.TILED_ROWS, ref.shape[1]), np.float32)
+    for panel in range(2):
+        products._int8_tiled(
+            block, 0, packed.words, panel * packed.panel_words, packed.groups,
+            got.reshape(-1), panel * packed.columns, got.shape[1],
+        )  # fmt: skip
+    assert got[: rows.size].tobytes() == ref.tobytes()
+
+
+def test_tiles_need_processor_and_system(monkeypatch: pytest.MonkeyPatch) -> None:
+    for features, granted, ref in [
+        ({"amx-tile", "amx-int8"}, True, True), ({"amx-tile", "amx-int8"}, False, False), ({"amx-tile"}, True, False),
+    ]:  # fmt: skip
+        monkeypatch.setattr("lamina_kernels.simd.processor_features", lambda features=features: features)
+        monkeypatch.setattr("lamina_kernels.simd.grant_tiles", lambda granted=granted: granted)
+        assert may_use_tiles.__wrapped__() == ref
 
 
 @given(st.integers(0, 1000), st.sampled_from(PORTABLE))
