@@ -240,7 +240,7 @@ def _define_open(_: Any) -> Any:
         used = range(_RIGHT + 1)
         settings = {0: 1} | {16 + 2 * t: 4 * TILED_WORDS for t in used} | {48 + t: TILED_ROWS for t in used}
         kind = ir.ArrayType(ir.IntType(8), 64)
-        place = cgutils.alloca_once(builder, kind)
+        place = cgutils.alloca_once(builder, kind)  # type: ignore[no-untyped-call]
         builder.store(ir.Constant(kind, [settings.get(byte, 0) for byte in range(64)]), place)
         _tile(builder, "ldtilecfg", builder.bitcast(place, ir.IntType(8).as_pointer()))
         return context.get_dummy_value()
