@@ -435,7 +435,7 @@ def test_progress_has_stages_rates_and_an_end(filled: lamina.Vault) -> None:
     steps: list[Progress] = []
     filled.reindex(model(), batch_rows=50, progress=steps.append)
     stages = list(dict.fromkeys(step.stage for step in steps))
-    assert stages == ["embedding", "lexical", "vectors", "keys", "gate", "swap"]
+    assert stages == ["embedding", "lexical", "keys", "vectors", "gate", "swap"]
     embedding = [step for step in steps if step.stage == "embedding"]
     assert [step.done for step in embedding] == [0, 50, 100, 150, 200, 250, 300]
     assert embedding[0].remaining_s is None

@@ -19,7 +19,7 @@ from lamina_engine.index.cache import Cache
 from lamina_engine.index.inverted import InvertedLists, InvertedSegment, open_lists
 from lamina_engine.index.keys import KeyIndex, KeysDamaged, hash_ids, hash_versions
 from lamina_engine.index.languages import LANGUAGES
-from lamina_engine.index.log_analysis import analyse_rows, make_analyzers
+from lamina_engine.index.log_analysis import BodyWords, analyse_rows, make_analyzers
 from lamina_engine.index.quantised import QuantisedIndex, VectorsDamaged
 from lamina_engine.index.row_columns import CategoryTable, RowColumn
 from lamina_engine.index.scoring import ForwardLists, sum_lengths
@@ -338,8 +338,8 @@ class Tables(Cache):
         """Remember vector codes just built under the name that the next version will give them."""
         self._quantised = (name, index)
 
-    def terms(self, snapshot: Snapshot, segment: Segment) -> TermRows:
-        """Return a segment's forward lists from memory, their file, or else the log."""
+    def terms(self, snapshot: Snapshot, segment: Segment, kept: BodyWords | None = None) -> TermRows:
+        """Return a segment's forward lists from memory, their file, or else the log; then ``kept`` gets its words."""
         found = self._terms.get(segment.ref.name)
         if found is None:
             with self._terms_lock:  # one of its own: ids are looked up while many rows are analysed
@@ -353,7 +353,8 @@ class Tables(Cache):
                             raise TermsDamaged("another number of rows")
                     except TermsDamaged:
                         self._analyzers = self._analyzers or make_analyzers()
-                        rows = analyse_rows(snapshot, segment.start, segment.start + segment.rows, self._analyzers)
+                        stop = segment.start + segment.rows
+                        rows = analyse_rows(snapshot, segment.start, stop, self._analyzers, kept)
                     found = self._terms[segment.ref.name] = (segment.start, read_only(rows))
         return found[1]
 

@@ -58,7 +58,12 @@ _SEAL: Final = Seal(b"LAMTERMS", 3, "24sQQ", what="file of forward lists", damag
 
 
 def build_term_rows(
-    bodies: Sequence[str], headers: Sequence[str], contexts: Sequence[str], *, analyzer: Analyzer | None = None
+    bodies: Sequence[str],
+    headers: Sequence[str],
+    contexts: Sequence[str],
+    *,
+    analyzer: Analyzer | None = None,
+    words: list[str] | None = None,
 ) -> TermRows:
     """Analyse texts into forward lists.
 
@@ -68,6 +73,8 @@ def build_term_rows(
         The three zones of each row: its own text; title, headings, tags and date words; the chunks before it.
     analyzer : Analyzer, optional
         Keeps its memory of words from call to call; a fresh one otherwise.
+    words : list of str, optional
+        Gets what `surface_texts` gives of the bodies.
 
     Returns
     -------
@@ -97,7 +104,9 @@ def build_term_rows(
     while start < len(bodies):
         stop = _batch_end((bodies, headers, contexts), start)
         zones = (bodies[start:stop], headers[start:stop], contexts[start:stop])
-        rows, spoken = _build_bulk(analyzer.table(), zones) if bulk else _build_batch(analyzer.pieces(), zones)
+        rows, spoken = (
+            _build_bulk(analyzer.table(), zones, words) if bulk else _build_batch(analyzer.pieces(), zones, words)
+        )
         batches.append(_with_foreign(analyzer, rows, spoken, zones) if spoken.any() else rows)
         start = stop
     return concat_terms(batches)
@@ -169,9 +178,12 @@ def _pick(rows: TermRows, order: I64) -> TermRows:
     return TermRows(indptr, *columns, rows.lengths[order])
 
 
-def _build_bulk(table: WordTable, zones: Sequence[Sequence[str]]) -> tuple[TermRows, U8]:
+def _build_bulk(table: WordTable, zones: Sequence[Sequence[str]], words: list[str] | None) -> tuple[TermRows, U8]:
     n = len(zones[0])
-    keys, lengths, spoken = table.occurrences(*_utf8([text for zone in zones for text in zone]))
+    texts = _utf8([text for zone in zones for text in zone])
+    keys, lengths, spoken, found = table.occurrences(*texts, words=words is not None)
+    if words is not None:
+        words += found
     keys.sort()
     indptr, hashes = np.empty(n + 1, np.int64), np.empty(keys.size, np.uint32)
     body, header, context = (np.empty(keys.size, np.uint8) for _ in range(_ZONES))
@@ -194,9 +206,11 @@ def _utf8(texts: Sequence[str]) -> tuple[U8, I64]:
     return np.zeros(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)[: offsets[-1]], offsets
 
 
-def _build_batch(pieces: Pieces, zones: Sequence[Sequence[str]]) -> tuple[TermRows, U8]:
+def _build_batch(pieces: Pieces, zones: Sequence[Sequence[str]], words: list[str] | None) -> tuple[TermRows, U8]:
     n = len(zones[0])
     numbers, sizes = _number(pieces, zones)
+    if words is not None:
+        words += _surfaces(pieces, numbers.tolist(), sizes[:n].tolist())
     # a view of the growing array must not outlive this call
     spoken = foreign_rows(numbers, np.cumsum(sizes), np.frombuffer(pieces.bits, np.uint32)) if numbers.size else None
     if numbers.size <= _FEW_PIECES:
@@ -239,9 +253,14 @@ def surface_texts(texts: Sequence[str], *, analyzer: Analyzer) -> list[str]:
     if _is_bulk(len(texts), analyzer):
         return analyzer.table().words(*_utf8(texts))
     pieces = analyzer.pieces()
-    cut = [cut_text(text) for text in texts]
-    found = map(pieces.surfaces.__getitem__, pieces.numbers(list(itertools.chain.from_iterable(cut))))
-    return [" ".join(filter(None, itertools.islice(found, len(words)))) for words in cut]
+    numbers, sizes = _number(pieces, [texts])
+    return _surfaces(pieces, numbers.tolist(), sizes.tolist())
+
+
+def _surfaces(pieces: Pieces, numbers: Sequence[int], sizes: Sequence[int]) -> list[str]:
+    """Return the surfaces of numbered pieces, joined by spaces, of each of the first texts."""
+    found = map(pieces.surfaces.__getitem__, numbers)
+    return [" ".join(filter(None, itertools.islice(found, size))) for size in sizes]
 
 
 def _count_few(pieces: Pieces, numbers: list[int], sizes: list[int], n: int) -> TermRows:

@@ -26,6 +26,7 @@ from lamina_engine.errors import LaminaError, VaultLocked
 from lamina_engine.index import native
 from lamina_engine.index.analysis import Analyzer
 from lamina_engine.index.inverted import write_lists
+from lamina_engine.index.log_analysis import BodyWords
 from lamina_engine.index.row_columns import FIELDS, facet
 from lamina_engine.index.tables import Tables, lists_name, lists_path, terms_name, terms_path
 from lamina_engine.index.terms import TermsDamaged, open_terms, surface_texts, write_terms
@@ -39,6 +40,7 @@ from lamina_engine.index.textindex import (
     write_part,
     write_parts,
 )
+from lamina_engine.index.zones import is_body, read_column
 from lamina_engine.real_files import remove_file
 from lamina_engine.store.lock import write_lock
 from lamina_engine.store.segments import Segment
@@ -161,22 +163,23 @@ def follow_log(store: Store, tables: Tables, name: str, stopped: Any = lambda: F
             snapshot = store.snapshot()
             if str((snapshot.manifest.indexes.get("lexical") or {}).get("folder")) != name:
                 raise Stopped
+            kept = BodyWords()
             try:
-                build_lists(tables, snapshot, stopped)
+                build_lists(tables, snapshot, stopped, kept)
             finally:
                 _remove_stale_lists(tables, snapshot, store.snapshot())
                 native.release_memory()
-            if not build_next(tables, snapshot, folder, stopped, block or BLOCK_ROWS):
+            if not build_next(tables, snapshot, folder, stopped, block or BLOCK_ROWS, kept):
                 return
 
 
-def build_lists(tables: Tables, snapshot: Snapshot, stopped: Any) -> None:
+def build_lists(tables: Tables, snapshot: Snapshot, stopped: Any, kept: BodyWords | None = None) -> None:
     """Write the forward and inverted lists that large segments of a version lack.
 
     Forward lists of all of them come first: other processes can scan by these.
     """
     for segment in tables.lacks_terms(snapshot):
-        _write_forward(tables, snapshot, segment, stopped)
+        _write_forward(tables, snapshot, segment, stopped, kept)
     tables.forget_words()
     for segment in tables.lacks_lists(snapshot):
         try:
@@ -193,9 +196,11 @@ def build_lists(tables: Tables, snapshot: Snapshot, stopped: Any) -> None:
         tables.trust(lists_name(segment))
 
 
-def _write_forward(tables: Tables, snapshot: Snapshot, segment: Segment, stopped: Any) -> TermRows:
+def _write_forward(
+    tables: Tables, snapshot: Snapshot, segment: Segment, stopped: Any, kept: BodyWords | None = None
+) -> TermRows:
     """Write the forward lists of a segment; return them as their file has them."""
-    rows = tables.terms(snapshot, segment)
+    rows = tables.terms(snapshot, segment, kept)
     if stopped():
         raise Stopped
     path = terms_path(tables.folder, segment)
@@ -225,11 +230,12 @@ def build_next(
     folder: Path,
     stopped: Any,
     block: int,
+    kept: BodyWords,
     count: Callable[[int], object] = lambda _: None,
 ) -> bool:
     """Build a version's missing parts; False if none are. Needs the folder's lock.
 
-    ``count`` gets numbers of rows as they are taken.
+    Words are taken from ``kept``, and made where it has none; ``count`` gets numbers of rows as they are taken.
 
     An index whose list of parts cannot be read, or names what is damaged, is begun again in the same folder.
     """
@@ -250,11 +256,11 @@ def build_next(
     spans = plan_parts(parts, snapshot.rows("chunks"), block)
     if not spans:
         return False
-    write = functools.partial(_write, tables, snapshot, folder, stopped, count)
+    write = functools.partial(_write, tables, snapshot, folder, stopped, kept, count)
     made = _map_on_two_threads(write, spans)
-    kept = [part for part in parts if part.stop <= spans[0][0]]
-    write_parts(folder, [*kept, *made])
-    _remove_others(folder, [*kept, *made])
+    whole = [*(part for part in parts if part.stop <= spans[0][0]), *made]
+    write_parts(folder, whole)
+    _remove_others(folder, whole)
     return True
 
 
@@ -263,11 +269,12 @@ def _write(
     snapshot: Snapshot,
     folder: Path,
     stopped: Any,
+    kept: BodyWords,
     count: Callable[[int], object],
     span: tuple[int, int],
 ) -> PartRecord:
     start, stop = span
-    documents = _documents(tables, snapshot, start, stop, stopped, count)
+    documents = _documents(tables, snapshot, start, stop, stopped, kept, count)
     last = int(snapshot.numbers("chunks", "recorded_at", np.array([stop - 1], np.int64))[0])
     return write_part(folder, start, stop, last, documents, building=folder / f"{BUILDING}{start:012d}")
 
@@ -318,25 +325,42 @@ def _remove_others(folder: Path, parts: Sequence[PartRecord]) -> None:
 
 
 def _documents(
-    tables: Tables, snapshot: Snapshot, start: int, stop: int, stopped: Any, count: Callable[[int], object]
+    tables: Tables,
+    snapshot: Snapshot,
+    start: int,
+    stop: int,
+    stopped: Any,
+    kept: BodyWords,
+    count: Callable[[int], object],
 ) -> Iterator[Documents]:
     """Yield rows some thousand at a time, from the log and its forward lists alone."""
     analyzer = Analyzer()
-    for at in range(start, stop, _AT_ONCE):
+    at = start
+    while at < stop:
+        end = min(at + _AT_ONCE, stop)
+        words = kept.take(at, end)
         if stopped():
             raise Stopped
-        rows = np.arange(at, min(at + _AT_ONCE, stop), dtype=np.int64)
+        if words:
+            end = at + len(words)
         titles, texts, tags, sources = (
-            snapshot.values("chunks", name, rows) for name in ("title", "text", "tags", "source")
+            read_column(snapshot, name, at, end) for name in ("title", "text", "tags", "source")
         )
+        again = range(len(texts)) if not words else [row for row, text in enumerate(texts) if not is_body(text)]
+        made = surface_texts([encodable(texts[row] or "") for row in again], analyzer=analyzer)
+        words = words or [""] * len(texts)
+        for row, surfaces in zip(again, made, strict=True):
+            words[row] = surfaces
+        rows = np.arange(at, end, dtype=np.int64)
         created = snapshot.numbers("chunks", "created_at", rows, MISSING_US).tolist()
         yield Documents(
             surface_texts([encodable(title or "") for title in titles], analyzer=analyzer),
-            surface_texts([encodable(text or "") for text in texts], analyzer=analyzer),
+            words,
             _facets(tables, snapshot, rows, tags, sources),
             [None if us == MISSING_US else us // US_PER_S for us in created],
         )
         count(rows.size)
+        at = end
 
 
 def _facets(

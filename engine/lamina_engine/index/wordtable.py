@@ -59,6 +59,8 @@ class Occurrences(NamedTuple):
     """uint16 (n, 3): terms in each zone."""
     languages: U8
     """uint8 (n,): as `lamina_engine.index.languages.foreign_rows` gives them."""
+    words: list[str]
+    """Surfaces of the tokens of each body, in order, joined by spaces; none where they were not asked for."""
 
 
 class WordTable:
@@ -94,7 +96,7 @@ class WordTable:
         )
         return self._pieces.count >= _PIECES_LIMIT or bytes_ >= _BYTES_LIMIT
 
-    def occurrences(self, data: U8, offsets: I64) -> Occurrences:
+    def occurrences(self, data: U8, offsets: I64, *, words: bool = False) -> Occurrences:
         """Analyse the texts of some rows.
 
         Parameters
@@ -103,6 +105,8 @@ class WordTable:
             UTF-8 of all texts.
         offsets : int64 (3 n + 1,)
             Where each begins: the bodies of n rows, then their headers, then their contexts.
+        words : bool
+            Whether to give those of the bodies, too.
         """
         numbers, stops = self._number_pieces(data, offsets)
         n = stops.size // counting.ZONES
@@ -110,7 +114,8 @@ class WordTable:
         counting.measure_pieces(numbers, self._records.view, sizes)
         keys, lengths = np.empty(int(sizes[0]), np.int64), np.empty((n, counting.ZONES), np.uint16)
         counting.expand_rows(numbers, stops, self._records.view, self._hashes.view, keys, lengths)
-        return Occurrences(keys, lengths, foreign_rows(numbers, stops, self._bits.view))
+        found = self._words_of(numbers[: stops[n - 1]], stops[:n]) if words and n else []
+        return Occurrences(keys, lengths, foreign_rows(numbers, stops, self._bits.view), found)
 
     def words(self, data: U8, offsets: I64) -> list[str]:
         """Return the surfaces of the tokens of texts, in order, joined by spaces.
@@ -122,7 +127,9 @@ class WordTable:
         offsets : int64 (n + 1,)
             Where each begins.
         """
-        numbers, stops = self._number_pieces(data, offsets)
+        return self._words_of(*self._number_pieces(data, offsets))
+
+    def _words_of(self, numbers: I32, stops: I64) -> list[str]:
         sizes = np.empty(2, np.int64)
         counting.measure_pieces(numbers, self._records.view, sizes)
         words, ends = (

@@ -96,6 +96,11 @@ def body(text: str) -> str:
     return _ADDRESS.sub("]", text) if "](" in text else text
 
 
+def is_body(text: str) -> bool:
+    """Tell whether a text is its body as it stands; False where it has to be looked at."""
+    return "](" not in text
+
+
 def bodies(texts: Sequence[str]) -> list[str]:
     """Return `body` of many texts."""
     return [_ADDRESS.sub("]", text) if "](" in text else text for text in texts]
@@ -120,7 +125,8 @@ class Zones(NamedTuple):
 def zones_of(snapshot: Snapshot, start: int, stop: int) -> Zones:
     """Return the zones of rows ``start`` to ``stop`` from the log alone."""
     texts, titles, headings, tags, created_at, previous = (
-        _column(snapshot, name, start, stop) for name in ("text", "title", "headings", "tags", "created_at", "previous")
+        read_column(snapshot, name, start, stop)
+        for name in ("text", "title", "headings", "tags", "created_at", "previous")
     )
 
     def read(row: int) -> tuple[str, int]:
@@ -133,7 +139,7 @@ def zones_of(snapshot: Snapshot, start: int, stop: int) -> Zones:
     )
 
 
-def _column(snapshot: Snapshot, name: str, start: int, stop: int) -> list[Any]:
+def read_column(snapshot: Snapshot, name: str, start: int, stop: int) -> list[Any]:
     """Return the Python values of neighbouring rows by slices, a tenth of the cost by row."""
     found: list[Any] = []
     for segment in snapshot.segments("chunks"):

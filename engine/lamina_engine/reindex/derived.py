@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import partial
@@ -19,9 +20,10 @@ from lamina_engine.index import textbuilder
 from lamina_engine.index.analysis import ANALYSIS_ID, Analyzer
 from lamina_engine.index.indexer import BLOCK_ROWS
 from lamina_engine.index.keys import KeyIndex, hash_ids, hash_versions
+from lamina_engine.index.log_analysis import BodyWords
 from lamina_engine.index.quantised import QuantisedIndex
 from lamina_engine.index.tables import KEYS, LEXICAL, TERMS, VECTORS, lists_path, terms_path
-from lamina_engine.index.terms import build_term_rows, concat_terms, write_terms
+from lamina_engine.index.terms import TermsDamaged, build_term_rows, concat_terms, open_terms, write_terms
 from lamina_engine.index.textbuilder import build_lists, build_next
 from lamina_engine.index.vectors import VectorBlocks
 from lamina_engine.index.zones import Zones, zones_of
@@ -37,10 +39,12 @@ if TYPE_CHECKING:
 
 BUILDING: Final = "building"
 """Folder below the index folder; what is in it belongs to no version. A writer leaves it alone."""
-_ANALYSED_AT_ONCE: Final = 8_192
-_KEYED_AT_ONCE: Final = 65_536
+_ANALYSED_AT_ONCE: Final = 2_048
+_AHEAD: Final = 2
+"""Blocks of rows that are read from the log while one is analysed."""
 _SHOWN_EVERY_S: Final = 0.2
 
+S = TypeVar("S")
 T = TypeVar("T")
 
 _local = threading.local()
@@ -90,12 +94,13 @@ class IndexBuilder:
         self._moves: list[tuple[Path, Path]] = []
         self._coding: Future[QuantisedIndex | None] | None = None
         self._text: Future[None] | None = None
+        self._kept = BodyWords(in_step=True)
         self._indexed: list[int] = []
         """Numbers of rows that the text index took, batch by batch."""
         self._given_up = threading.Event()
 
     def lexical(self) -> None:
-        """Build forward lists, inverted lists and the text index.
+        """Build forward lists and inverted lists, and begin the text index beside them.
 
         Lists go to their final place, one whole file at a time: each is a function of its segment and of the
         rules of analysis, so a reader finds either the old file or an equal or better one.
@@ -106,15 +111,23 @@ class IndexBuilder:
         if rows >= textbuilder.BLOCK_ROWS:
             path.mkdir(parents=True, exist_ok=True)
             self._text = _on_a_thread("lamina-text", self._index_texts, path)
+        else:
+            self._kept.part()
         try:
             for done in self._analyse_texts():
                 self._progress("lexical", done, rows)
         finally:
+            self._kept.part()
             _local.analyzer = None
         build_lists(self._tables, snapshot, self._given_up.is_set)
+
+    def finish_text(self) -> None:
+        """Wait for the text index, if one was begun."""
+        rows = self._snapshot.rows("chunks")
         if self._text is None:
             self.records[LEXICAL] = None
             return
+        path = self._place / LEXICAL
         while wait([self._text], _SHOWN_EVERY_S).not_done:
             self._progress("text", min(sum(self._indexed), rows), rows)
         self._text.result()
@@ -125,8 +138,11 @@ class IndexBuilder:
     def _index_texts(self, path: Path) -> None:
         """Build the text index, which needs the texts alone and not their forward lists."""
         stopped, block = self._given_up.is_set, textbuilder.BLOCK_ROWS
-        while build_next(self._tables, self._snapshot, path, stopped, block, self._indexed.append):
-            pass
+        try:
+            while build_next(self._tables, self._snapshot, path, stopped, block, self._kept, self._indexed.append):
+                pass
+        finally:
+            self._kept.part()
 
     def _analyse_texts(self) -> Iterator[int]:
         """Analyse all rows and write each segment's forward lists; yield how many rows are done."""
@@ -137,14 +153,19 @@ class IndexBuilder:
             for a in range(s.start, s.start + s.rows, _ANALYSED_AT_ONCE)
         ]
         parts: list[TermRows] = []
-        results = self._executor.map(_analyse, (zones_of(self._snapshot, start, stop) for _, start, stop in cuts))
-        for (segment, _, stop), rows in zip(cuts, results, strict=True):
+        zones = (zones_of(self._snapshot, start, stop) for _, start, stop in cuts)
+        results = self._executor.map(_analyse, zones) if self._executor.remote else _map_beside(_analyse, zones)
+        for (segment, start, stop), (rows, words) in zip(cuts, results, strict=True):
+            self._kept.put(start, words)
             parts.append(rows)
             if stop == segment.start + segment.rows:
                 whole = concat_terms(parts)
                 with contextlib.suppress(FileNotFoundError):  # a function of what is written next
                     remove_file(lists_path(self._folder, segment))
-                write_terms(terms_path(self._folder, segment), whole)
+                path = terms_path(self._folder, segment)
+                write_terms(path, whole)
+                with contextlib.suppress(TermsDamaged):  # its segment was merged away meanwhile
+                    whole = open_terms(path, verify=False)  # mapped: those of a million rows take a gigabyte
                 self._tables.put_terms(segment, whole)
                 parts = []
             yield stop
@@ -190,13 +211,15 @@ class IndexBuilder:
             self.records[KEYS] = None
             return
         ids, versions = KeyIndex(), KeyIndex()
-        for at in range(0, wanted, _KEYED_AT_ONCE):
-            rows = np.arange(at, min(wanted, at + _KEYED_AT_ONCE), dtype=np.int64)
-            ids = ids.extend(hash_ids(self._snapshot.values("chunks", "id", rows)))
-            has = rows[rows < blocks.rows]
-            present = blocks.present(has) if len(has) else np.zeros(0, np.bool_)
-            versions = versions.extend(hash_versions(self._snapshot.values("chunks", "version", has)), present=present)
-            self._progress("keys", int(rows[-1]) + 1, wanted)
+        for segment in self._snapshot.segments("chunks"):
+            stop = min(segment.rows, wanted - segment.start)
+            if stop <= 0:
+                break
+            ids = ids.extend(hash_ids(segment.texts("id", 0, stop)))
+            has = np.arange(segment.start, min(segment.start + stop, blocks.rows), dtype=np.int64)
+            hashes = hash_versions(segment.column("version")[: has.size].to_pylist())
+            versions = versions.extend(hashes, present=blocks.present(has) if has.size else np.zeros(0, np.bool_))
+            self._progress("keys", segment.start + stop, wanted)
         names = {kind: f"{KEYS}-{kind}-{wanted:012d}-{self._version}.keys" for kind in ("ids", "versions")}
         for index, name in ((ids, names["ids"]), (versions, names["versions"])):
             index.save(self._place / name)
@@ -221,11 +244,27 @@ def _on_a_thread(name: str, work: Callable[..., T], *args: object) -> Future[T]:
     return future
 
 
-def _analyse(zones: Zones) -> TermRows:
+def _map_beside(fn: Callable[[S], T], items: Iterable[S]) -> Iterator[T]:
+    """Yield ``fn(item)`` of each item in order, from a thread that works while the next items are read."""
+    pool = ThreadPoolExecutor(1, thread_name_prefix="lamina-words")
+    pending: deque[Future[T]] = deque()
+    try:
+        for item in items:
+            pending.append(pool.submit(fn, item))
+            if len(pending) > _AHEAD:
+                yield pending.popleft().result()
+        while pending:
+            yield pending.popleft().result()
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _analyse(zones: Zones) -> tuple[TermRows, list[str]]:
     analyzer: Analyzer | None = getattr(_local, "analyzer", None)
     if analyzer is None:
         analyzer = _local.analyzer = Analyzer()
-    return build_term_rows(*zones, analyzer=analyzer)
+    words: list[str] = []
+    return build_term_rows(*zones, analyzer=analyzer, words=words), words
 
 
 def drop_unnamed_terms(folder: Path, snapshot: Snapshot) -> None:

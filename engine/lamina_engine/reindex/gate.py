@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from lamina_engine.columns import validity
 from lamina_engine.embed.protocol import Embedder
-from lamina_engine.index.analysis import Analyzer
+from lamina_engine.index.analysis import query_analyzer
 from lamina_engine.index.scoring import Bm25
 from lamina_engine.index.state import ACTIVE, FORGOTTEN
 from lamina_engine.index.vectors import VectorBlocks
@@ -73,19 +73,19 @@ def _spread_rows(n: int, wanted: int) -> NDArray[np.int64]:
 
 def vector_recall(view: View, embedder: Embedder, queries: Sequence[Query], progress: Callable[[int], None]) -> float:
     """Return the share of questions that a view's vectors answer among the ten best."""
-    return _recall(
-        view, queries, lambda text: vector_lane(view, embedder.embed_query(text), _selection(view), K).rows, progress
-    )
+    live = _selection(view)
+    return _recall(view, queries, lambda text: vector_lane(view, embedder.embed_query(text), live, K).rows, progress)
 
 
 def lexical_recall(view: View, profile: Profile, queries: Sequence[Query], progress: Callable[[int], None]) -> float:
     """Return the share of questions that a view's words answer among the ten best."""
-    p, analyzer = profile.lexical, Analyzer()
+    p, analyzer = profile.lexical, query_analyzer()
+    live = _selection(view)
     bm25 = Bm25(k1=p.k1, b=p.b, body=p.body, header=p.header, context=p.context, surface=p.surface)
     return _recall(
         view,
         queries,
-        lambda text: Words(view, analyzer.query(text, view.languages), bm25).lane(_selection(view), K).rows,
+        lambda text: Words(view, analyzer.query(text, view.languages), bm25).lane(live, K).rows,
         progress,
     )
 

@@ -237,6 +237,10 @@ class Job:
         try:
             if self.engine in (None, "lexical"):
                 derived.lexical()
+            if self.engine in (None, "keys"):
+                derived.keys(blocks, self.space)
+            if self.engine in (None, "lexical"):
+                derived.finish_text()
         except BaseException:
             derived.give_up()
             raise
@@ -244,8 +248,6 @@ class Job:
             derived.vectors(blocks, self.space)
         elif self.changes:
             derived.records[VECTORS] = None
-        if self.engine in (None, "keys"):
-            derived.keys(blocks, self.space)
 
     # ------------------------------------------------------------------ judging
 
