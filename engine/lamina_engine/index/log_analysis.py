@@ -24,7 +24,7 @@ _MOST_CHARS: Final = 1 << 27
 
 
 class BodyWords:
-    """Words of rows' bodies from their analysis until the text index takes them; for any threads.
+    """Words of bodies, kept from their analysis until the text index takes them.
 
     To make them costs as much as to find them for forward lists. What is not here is made again.
 
@@ -55,7 +55,7 @@ class BodyWords:
             self._changed.notify_all()
 
     def take(self, start: int, stop: int) -> list[str]:
-        """Return the words of some rows from ``start`` on, at most to ``stop``; none where they are not kept."""
+        """Return the words of rows from ``start`` on, below ``stop``; none if not kept."""
         with self._changed:
             self._changed.wait_for(lambda: not self._in_step or self._stop > start)
             first = next((first for first, words in self._kept.items() if first <= start < first + len(words)), None)

@@ -245,7 +245,10 @@ def _on_a_thread(name: str, work: Callable[..., T], *args: object) -> Future[T]:
 
 
 def _map_beside(fn: Callable[[S], T], items: Iterable[S]) -> Iterator[T]:
-    """Yield ``fn(item)`` of each item in order, from a thread that works while the next items are read."""
+    """Yield ``fn(item)`` of each item in order, from a thread.
+
+    It works while the next items are read.
+    """
     pool = ThreadPoolExecutor(1, thread_name_prefix="lamina-words")
     pending: deque[Future[T]] = deque()
     try:
