@@ -20,7 +20,7 @@ from bench import history, pictures, report
 from bench.conftest import CACHE, TIMED
 
 FOLDER: Final = Path(__file__).parent
-PAGES: Final = ("cold", "recall", "add", "kernels", "hierarchy", "integrations", "mcp")
+PAGES: Final[tuple[str, ...]] = ("cold", "recall", "add", "kernels", "hierarchy", "integrations", "mcp")
 """Benches whose tables docs/benchmarks.md and the README show; the cheapest come first, so that a mistake shows soon."""
 SIZES: Final = "10k,100k"
 QUIET_LOAD: Final = 0.5

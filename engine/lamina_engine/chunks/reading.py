@@ -63,10 +63,10 @@ def chunks_at(view: View, rows: Rows) -> list[Chunk]:
 
 
 def fields_at(view: View, rows: Rows) -> list[tuple[StoredRow, dict[str, Any]]]:
-    """Return what the log says of some rows, in their order, and the other fields of `Chunk` as this view sees them."""
+    """Return what the log says of some rows, in their order, with the other fields of `Chunk`."""
     records = _stored_rows(view, rows)
     state, freshness = view.state, view.freshness
-    found = [{"metadata": read_json(each.metadata) if each.metadata else {}} for each in records]
+    found: list[dict[str, Any]] = [{"metadata": read_json(each.metadata) if each.metadata else {}} for each in records]
     if view.snapshot.rows("sources"):
         for fields, place in zip(found, locate(view, [each.fields for each in records]), strict=True):
             if place is not None:

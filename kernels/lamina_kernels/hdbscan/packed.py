@@ -90,7 +90,7 @@ class Packed(NamedTuple):
 
     @property
     def tiled(self) -> bool:
-        """Whether blocks hold sixteen rows, each by itself, for products of tiles."""
+        """True where blocks hold sixteen rows, each by itself, for products of tiles."""
         return self.arithmetic == "int8" and self.groups % TILED_WORDS == 0 and may_use_tiles()
 
     @property

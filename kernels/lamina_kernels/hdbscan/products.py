@@ -278,7 +278,7 @@ def _define_tiles(
 
 
 def _sum_tiles(builder: Any, a: Any, b: Any, groups: Any, out: Any, stride: Any) -> None:
-    """Generate the products of sixteen rows and a panel; their sums go where the scores will stand."""
+    """Generate the products of sixteen rows and a panel; sums stand in the place of scores."""
     ir = instructions()
     from numba.core import cgutils
 

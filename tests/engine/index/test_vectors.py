@@ -103,7 +103,9 @@ def test_blocks_that_go_on_are_those_made_anew(kept: int) -> None:
         ref = VectorBlocks([*parts[:kept], *added], 3)
         assert [array.tolist() for array in got.arrays] == [array.tolist() for array in ref.arrays]
         assert [array.tolist() for array in got.located] == [array.tolist() for array in ref.located]
-        assert not any(array.flags.writeable for array in (*got.arrays, *got.located))
+        assert not any(array.flags.writeable for array in got.arrays)
+        assert not got.located.addresses.flags.writeable
+        assert not got.located.starts.flags.writeable
 
 
 def test_no_segments() -> None:
