@@ -1,11 +1,13 @@
-"""The machine stamp: what two numbers must share before they may be compared."""
+"""The machine stamp, what two numbers must share before they may be compared; and whether the machine is quiet."""
 
 from __future__ import annotations
 
 import os
 import platform
+import time
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any, Final
 
 LIBRARIES: Final = ("numpy", "numba", "llvmlite", "pyarrow", "faiss-cpu", "tantivy")
@@ -31,6 +33,26 @@ def sentence(stamp: Mapping[str, Any]) -> str:
         f"{stamp['cpu']}, {stamp['cores']} cores, {stamp['memory_gib']} GiB, {stamp['system']}, "
         f"Python {stamp['python']}, {libraries}"
     )
+
+
+def busy_cores(seconds: float = 2.0, *, stat: Path = Path("/proc/stat")) -> float:
+    """Return how many cores everybody uses while this process sleeps; the load of the last minute where no file tells."""
+    try:
+        before = _ticks(stat)
+        time.sleep(seconds)
+        idle, total = (after - earlier for after, earlier in zip(_ticks(stat), before, strict=True))
+    except (OSError, ValueError):  # not Linux
+        return os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
+    return (1.0 - idle / max(total, 1)) * (os.cpu_count() or 1)
+
+
+def _ticks(stat: Path) -> tuple[int, int]:
+    """Return the ticks in which cores were idle or waited for a disk, and all ticks, of all cores."""
+    name, *ticks = stat.read_text(encoding="ascii").partition("\n")[0].split()
+    if name != "cpu":
+        raise ValueError(f"{stat} begins with {name}, not with the sums of all cores")
+    user, nice, system, idle, waiting, *rest = map(int, ticks[:8])  # what guests take is counted under user, too
+    return idle + waiting, user + nice + system + idle + waiting + sum(rest)
 
 
 def _memory_gib() -> int | None:

@@ -18,13 +18,14 @@ from typing import Any, Final
 
 from bench import history, pictures, report
 from bench.conftest import CACHE, TIMED
+from bench.machine import busy_cores
 
 FOLDER: Final = Path(__file__).parent
 PAGES: Final[tuple[str, ...]] = ("cold", "recall", "add", "kernels", "hierarchy", "integrations", "mcp")
 """Benches whose tables docs/benchmarks.md and the README show; the cheapest come first, so that a mistake shows soon."""
 SIZES: Final = "10k,100k"
-QUIET_LOAD: Final = 0.5
-"""Processes that may want to run while a run is recorded, beside our own."""
+QUIET_CORES: Final = 0.3
+"""Cores that others may use when a run begins."""
 
 
 def merged(results: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -73,10 +74,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--show", action="store_true", help="print the tables and record nothing")
     parser.add_argument("--busy", action="store_true", help="record although other programs are running")
     given = parser.parse_args(arguments)
-    if hasattr(os, "getloadavg") and os.getloadavg()[0] > QUIET_LOAD and not (given.busy or given.show):
-        load = os.getloadavg()[0]
+    if not (given.busy or given.show) and (used := busy_cores()) > QUIET_CORES:
         print(
-            f"the machine is busy (load {load:.1f}); wait until it is below {QUIET_LOAD}, or give --busy",
+            f"other programs use {used:.1f} cores; wait until it is less than {QUIET_CORES}, or give --busy",
             file=sys.stderr,
         )
         return 2
