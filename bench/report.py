@@ -93,7 +93,15 @@ def _table(group: str, lines: list[Line]) -> str:
         cpu = [_processor_time([cells[size] for size in columns if size in cells][-1])] * weighed
         rows.append([name, *(_cell(cells.get(size)) for size in columns), *growth, *cpu, settings])
     table = [header, ["---"] * len(header), *rows]
-    return "\n".join([f"**{group}** ({_measure(lines)})", "", *("| " + " | ".join(row) + " |" for row in table)])
+    return "\n".join(
+        [f"**{group}** ({_measure(lines)}), {_origin(lines)}", "", *("| " + " | ".join(row) + " |" for row in table)]
+    )
+
+
+def _origin(lines: list[Line]) -> str:
+    """Processor, date and commit of the runs that a table shows: tables of one page may be of several hosts."""
+    runs = dict.fromkeys(f"{line['machine']['cpu']}, {line['date'][:10]}, commit {line['commit']}" for line in lines)
+    return "; ".join(runs)
 
 
 def _measure(lines: list[Line]) -> str:
@@ -166,8 +174,9 @@ def render_small(history: Sequence[Line]) -> str:
             line = max(lines, key=lambda each: each["size"] or 0)
             cell = f"{_number(line['p50'] * 1e3)} ms" if line["kind"] == "latency" else f"{_cell(line)} {line['unit']}"
             name = f"**{system}**" if system.lower().startswith("lamina") else system
-            rows.append(f"| {group} | {name} | {size_name(line['size']) if line['size'] else '-'} | {cell} |")
-    return "\n".join(["| | | rows | median |", "|---|---|---|---|", *rows]) + "\n" if rows else ""
+            size, host = size_name(line["size"]) if line["size"] else "-", line["machine"]["cpu"]
+            rows.append(f"| {group} | {name} | {size} | {cell} | {host} |")
+    return "\n".join(["| | | rows | median | processor |", "|---|---|---|---|---|", *rows]) + "\n" if rows else ""
 
 
 def replaced(page: str, tables: str, start: str = START, end: str = END) -> str:

@@ -50,6 +50,10 @@ def test_a_losing_row_stays_and_stands_where_it_belongs() -> None:
     assert rows(text)[3][1] == "2.00 / 4.00 / 6.00 (0.991)"
     assert "A processor, 2 cores, 24 GiB, Linux, Python 3.11.7, numpy 2.4.6; 2026-03-01, commit 0123456789ab" in text
     assert "Peers: peer 1.2." in text
+    assert (
+        "**Hybrid** (ms: p50 / p90 / p99, in brackets recall@10 of the vectors), A processor, 2026-03-01, commit 0123456789ab"
+        in text
+    )
 
 
 def test_sizes_are_columns_with_the_growth_between_them() -> None:
@@ -131,7 +135,7 @@ def test_check_fails_until_the_pages_show_the_history(tmp_path: Path) -> None:
     assert run() == 0
     assert run("--check") == 0
     assert "**Lamina**" in page.read_text()
-    assert "| Hybrid recall | **Lamina** |" in readme.read_text()
+    assert "| Hybrid recall | **Lamina** | 10k | 1.00 ms | A processor |" in readme.read_text()
 
 
 def test_the_project_s_own_pages_show_its_history() -> None:
