@@ -68,8 +68,8 @@ class BodyWords:
             self._changed.notify_all()
             return words[start - first : stop - first]
 
-    def part(self) -> None:
-        """Have nobody wait any more: one of both has ended."""
+    def stop_waiting(self) -> None:
+        """Let nobody wait from now on: one of both has ended."""
         with self._changed:
             self._in_step = False
             self._changed.notify_all()

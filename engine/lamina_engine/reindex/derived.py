@@ -112,12 +112,12 @@ class IndexBuilder:
             path.mkdir(parents=True, exist_ok=True)
             self._text = _on_a_thread("lamina-text", self._index_texts, path)
         else:
-            self._kept.part()
+            self._kept.stop_waiting()
         try:
             for done in self._analyse_texts():
                 self._progress("lexical", done, rows)
         finally:
-            self._kept.part()
+            self._kept.stop_waiting()
             _local.analyzer = None
         build_lists(self._tables, snapshot, self._given_up.is_set)
 
@@ -142,7 +142,7 @@ class IndexBuilder:
             while build_next(self._tables, self._snapshot, path, stopped, block, self._kept, self._indexed.append):
                 pass
         finally:
-            self._kept.part()
+            self._kept.stop_waiting()
 
     def _analyse_texts(self) -> Iterator[int]:
         """Analyse all rows and write each segment's forward lists; yield how many rows are done."""

@@ -101,7 +101,7 @@ def test_in_step_each_waits_for_the_other(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.parametrize("waiting", ["take", "put"])
-def test_who_parts_lets_the_other_go(monkeypatch: pytest.MonkeyPatch, waiting: str) -> None:
+def test_nobody_waits_for_who_has_ended(monkeypatch: pytest.MonkeyPatch, waiting: str) -> None:
     monkeypatch.setattr(log_analysis, "_MOST_CHARS", 3)
     kept = BodyWords(in_step=True)
     if waiting == "put":
@@ -111,7 +111,7 @@ def test_who_parts_lets_the_other_go(monkeypatch: pytest.MonkeyPatch, waiting: s
     waiter.start()
     waiter.join(0.05)
     assert waiter.is_alive()
-    kept.part()
+    kept.stop_waiting()
     waiter.join(5.0)
     assert not waiter.is_alive()
     assert kept.take(1, 2) == []
