@@ -152,7 +152,8 @@ class Indexer:
             if self._may_wait(snapshot, hint):
                 self._code_ahead(snapshot, view, hint)
             else:
-                vectors, keys = self._extend_vectors(snapshot, view), self._save_keys(snapshot)
+                keys = self._save_keys(snapshot)  # first: codes may be under way on their thread
+                vectors = self._extend_vectors(snapshot, view)
             records = {LEXICAL: self._text_record(snapshot), VECTORS: vectors, KEYS: keys}
             records[nodes.GRAPH] = nodes.save(view(), anew=True) if self._graph_is_lost(view) else None
         finally:
@@ -331,7 +332,7 @@ class Indexer:
         if index is None or index.trained_on != train_rows(rows):
             index = QuantisedIndex.build(blocks, rows, threads=usable_cpus())
         else:
-            index = index.extend(blocks, rows)
+            index = index.extend(blocks, rows, threads=usable_cpus())
         if index is None:
             self._uncodable = (snapshot.manifest.space, wanted)
             return None

@@ -71,6 +71,7 @@ def records_from_arrow(
     Dictionary-encoded columns are decoded, null is absent. ``vector`` is a list or fixed-size list of numbers,
     ``created_at`` a timestamp of any unit and zone, a date, text or seconds, ``tags`` a list of text or text with commas,
     ``metadata`` a struct, map or JSON text. Vectors are views of the table's memory where they are float32 without gaps.
+    A table's first batch has ``lead_rows``, its second what is left of ``batch_rows``.
     """
     mapping = ColumnMapping(columns)
     parse_instant("2000-01-01", tz)
@@ -85,7 +86,8 @@ def _batches_of(data: Any, batch_rows: int, lead: int) -> Iterator[pa.RecordBatc
         # many small pieces would cost one round each; a table without rows still has columns to check
         whole = data.combine_chunks() if data.num_columns and data.column(0).num_chunks > 1 else data
         yield from whole.slice(0, lead).to_batches() or [pa.RecordBatch.from_pylist([], data.schema)]
-        yield from whole.slice(lead).to_batches(max_chunksize=batch_rows)
+        yield from whole.slice(lead, batch_rows - lead).to_batches()
+        yield from whole.slice(max(lead, batch_rows)).to_batches(max_chunksize=batch_rows)
         return
     for batch in (data,) if isinstance(data, pa.RecordBatch) else data:
         if not isinstance(batch, pa.RecordBatch):

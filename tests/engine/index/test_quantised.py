@@ -65,8 +65,8 @@ def recall_at_10(matrix: F32, queries: F32) -> float:
 
 
 def test_row_counts() -> None:
-    assert [train_rows(n) for n in (0, 8_191, 8_192, 65_535, 65_536, 262_143, 262_144, 10**7)] == [
-        *(0, 0, 8_192, 8_192, 65_536, 65_536, 262_144, 262_144)
+    assert [train_rows(n) for n in (0, 8_191, 8_192, 32_767, 32_768, 131_071, 131_072, 10**7)] == [
+        *(0, 0, 8_192, 8_192, 32_768, 32_768, 131_072, 131_072)
     ]
     assert [covered_rows(n) for n in (0, 8_191, 8_192, 8_319, 8_320, 65_535)] == [0, 0, 8_192, 8_192, 8_320, 65_408]
     assert [covered_rows(n) for n in (65_536, 66_559, 66_560)] == [65_536, 65_536, 66_560]
@@ -143,12 +143,12 @@ def test_codebook_is_equal_on_two_threads(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_extending_past_a_training_step_builds_afresh(tmp_path: Path) -> None:
-    matrix = clustered(66_000, 32)
+    matrix = clustered(34_000, 32)
     blocks = blocks_of(matrix, [20_000])
-    index = built(blocks, 40_000).extend(blocks, 66_000)
+    index = built(blocks, 25_000).extend(blocks, 34_000)
     assert index is not None
-    assert index.trained_on == 65_536
-    assert bytes_of(index, tmp_path) == bytes_of(built(blocks, 66_000), tmp_path)
+    assert index.trained_on == 32_768
+    assert bytes_of(index, tmp_path) == bytes_of(built(blocks, 34_000), tmp_path)
 
 
 def test_extending_leaves_the_former_index_alone() -> None:

@@ -228,7 +228,7 @@ def test_a_long_table_is_written_in_parts_each_prepared_ahead(
 
     monkeypatch.setattr(writing, "write", noted)
     ids = plane_vault.add(long_table(40))
-    assert written == [(5, True), (16, True), (16, True), (3, False)]
+    assert written == [(5, True), (11, True), (16, True), (8, False)]
     with lamina.open(plane_vault.path.parent / "other", create=True, embedder=plane_vault._memory.embedder) as other:
         monkeypatch.setattr(adding, "SEGMENT_ROWS", 65_536)
         assert other.add(long_table(40)) == ids
@@ -241,7 +241,7 @@ def test_a_long_table_is_written_in_parts_each_prepared_ahead(
 def test_what_stands_before_a_bad_part_is_written_and_the_error_names_the_row(plane_vault: Vault) -> None:
     with pytest.raises(InvalidArgument, match="row 30: text=' ' is blank"):
         plane_vault.add(long_table(40, bad=30))
-    assert rows(plane_vault) == 21
+    assert rows(plane_vault) == 16
 
 
 def test_a_table_that_fits_into_one_part_is_written_whole_or_not_at_all(plane_vault: Vault) -> None:

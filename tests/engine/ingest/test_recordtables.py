@@ -245,6 +245,14 @@ def test_batches_readers_and_chunks_agree() -> None:
     assert list(records_from_arrow(table.slice(10))) == []
 
 
+@pytest.mark.parametrize(("rows", "sizes"), [(3, [3]), (4, [4]), (9, [4, 5]), (10, [4, 6]), (25, [4, 6, 10, 5])])
+def test_the_first_batch_is_short_and_the_second_fills_it_up(rows: int, sizes: list[int]) -> None:
+    data = pa.table({"text": [str(i) for i in range(rows)]})
+    got = list(records_from_arrow(data, batch_rows=10, lead_rows=4))
+    assert [len(each.text) for each in got] == sizes
+    assert [text for each in got for text in each.text] == data["text"].to_pylist()
+
+
 def test_columns_of_a_table_are_mapped() -> None:
     data = pa.table({"body": ["b"], "text": ["t"], "key": ["k"]})
     got = one(data, columns={"text": "body", "id": "key", "title": "key"})

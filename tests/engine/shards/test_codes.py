@@ -23,7 +23,7 @@ LATER = "2026-06-20T08:00:00Z"
 def small_indexes() -> Iterator[None]:
     """Codes from 256 rows on, asked whatever the filter."""
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in (("MIN_ROWS", 256), ("STEP", 64), ("TRAINING_STEPS", (256, 512)), ("_MIN_SAMPLE", 64)):
+        for name, value in (("MIN_ROWS", 256), ("STEP", 64), ("TRAINING_STEPS", (256, 512)), ("_SAMPLE", 64)):
             patch.setattr(quantised, name, value)
         for name in ("NARROW_ROWS", "NARROW_SHARE", "PAST_ROWS"):
             patch.setattr(vectors, name, 0)
