@@ -37,8 +37,9 @@ _SHORTEST: Final = 3
 _COMMON_UP_TO: Final = 3
 _ORDINARY: Final = 0.005
 """Share of texts from which on a word in small letters is an ordinary one."""
-_MOST_HELD: Final = 16 * 2**20
-"""Letters of texts that are held at once."""
+_MOST_HELD: Final = 32 * 2**20
+"""Letters of texts that are held at once: all those of 20,000 chunks, for which an ingest looks unasked. Each name looks
+at its own rows, so of more texts most would be read again for each name."""
 
 
 class Name(NamedTuple):

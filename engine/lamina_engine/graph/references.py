@@ -156,6 +156,7 @@ class _Roots:
             view, {name for each in self._sources.values() for s in each.values() for name in s.chunks}
         )
         self._headings: dict[str, tuple[str, ...] | None] = {}
+        self._places: dict[tuple[str, str], _Places] = {}
 
     def resolve(self) -> Iterator[_Resolved]:
         """Yield each link as a draft, or as one that leads nowhere."""
@@ -209,9 +210,14 @@ class _Roots:
 
     def _target(self, root: str, found: Found, link: SourceLink) -> str | None:
         """Return the chunk that a link to a source leads to."""
-        chunks = self._sources[root][found.sources[0]].chunks
-        there = [identity for identity in chunks if self._heading_path(identity) is not None]
-        return self._chunk_of(chunks, there, found.chunk, link.heading)
+        name, at = found.sources[0], found.chunk
+        chunks = self._sources[root][name].chunks
+        if at is not None and at < len(chunks) and self._heading_path(chunks[at]) is not None:
+            return chunks[at]
+        if (root, name) not in self._places:
+            paths = {identity: path for identity in chunks if (path := self._heading_path(identity)) is not None}
+            self._places[root, name] = _Places(self._view, paths)
+        return self._places[root, name].find(link.heading)
 
     def _lead(self, here: str, target: str | None, link: SourceLink) -> _Resolved:
         if target is None or target == here:
@@ -220,21 +226,6 @@ class _Roots:
         note = "embed" if link.embed else link.relation
         ends = (here, target) if forward else (target, here)
         return _Resolved(WIKI if link.form == "wiki" else MARKDOWN, Draft(*ends, relation, 1.0, note))
-
-    def _chunk_of(self, chunks: Sequence[str], there: list[str], at: int | None, heading: str | None) -> str | None:
-        """Return the chunk of a label or heading, else the first one."""
-        if at is not None and at < len(chunks) and chunks[at] in there:
-            return chunks[at]
-        wanted = slug(heading) if heading else ""
-        for identity in there if wanted else ():
-            if wanted in (self._heading_path(identity) or ()):
-                return identity
-        if wanted and there:
-            texts = self._view.snapshot.values("chunks", "text", self._view.rows_of_ids(there))
-            for identity, text in zip(there, texts, strict=True):
-                if any(slug(line) == wanted for line in text.splitlines() if len(line) <= 2 * len(wanted) + 20):
-                    return identity
-        return there[0] if there else None
 
     def _heading_path(self, identity: str) -> tuple[str, ...] | None:
         """Return the headings of a chunk as anchors, None where it is not active."""
@@ -246,6 +237,38 @@ class _Roots:
     def _note(self, source: _Source) -> Note:
         title, stored = self._called.get(source.chunks[0], (None, None)) if source.chunks else (None, None)
         return _note_of(title, stored, {link.target: link.chunk for link in source.links if link.form == _ANCHOR})
+
+
+class _Places:
+    """Places in a source that links lead to: its active chunks by heading and by line.
+
+    A source with a table of contents links to itself as often as it has headings, so both are read once, as anchors.
+    """
+
+    def __init__(self, view: View, paths: Mapping[str, Sequence[str]]) -> None:
+        self._view, self._chunks = view, list(paths)
+        self._by_heading: dict[str, str] = {}
+        for identity, path in paths.items():
+            for anchor in path:
+                self._by_heading.setdefault(anchor, identity)
+
+    def find(self, heading: str | None) -> str | None:
+        """Return the first chunk of a heading, else the first of the source."""
+        wanted = slug(heading) if heading else ""
+        found = (self._by_heading.get(wanted) or self._by_line.get(wanted)) if wanted else None
+        return found or (self._chunks[0] if self._chunks else None)
+
+    @functools.cached_property
+    def _by_line(self) -> dict[str, str]:
+        """First chunk of each line that is little more than its anchor."""
+        found: dict[str, str] = {}
+        texts = self._view.snapshot.values("chunks", "text", self._view.rows_of_ids(self._chunks))
+        for identity, text in zip(self._chunks, texts, strict=True):
+            for line in text.splitlines():
+                anchor = slug(line)
+                if len(line) <= 2 * len(anchor) + 20:
+                    found.setdefault(anchor, identity)
+        return found
 
 
 class _AddedChunks:

@@ -47,9 +47,10 @@ def role_of_text(text: str, kind: str = "markdown") -> str | None:
         return " "
 
     rest = _ENTRY.sub(take, _DIRECTIVE.sub(" ", text)) if kind == "rst" else text
-    rest = _HEADING.sub(" ", _LINK.sub(take, rest))
+    rest = _LINK.sub(take, rest)
     if len(labels) < FEWEST_LINKS:
         return None
+    rest = _HEADING.sub(" ", rest)
     inside, outside = (len(_LETTER.findall(part)) for part in (" ".join(labels), rest))
     return INDEX if outside <= MOST_OTHER * (inside + outside) else None
 
