@@ -471,7 +471,8 @@ class Analyzer:
         if self._table is None or self._table.full:
             from lamina_engine.index.wordtable import WordTable
 
-            self._table = WordTable(lambda: Pieces(self), _stemmer(), _SURFACE_CRC)
+            stem = _stemmer() if self.language == ENGLISH else None
+            self._table = WordTable(lambda: Pieces(self), stem, _SURFACE_CRC)
         return self._table
 
     def words(self, piece: str) -> list[tuple[Term, ...]]:

@@ -107,7 +107,7 @@ def build_term_rows(
         rows, spoken = (
             _build_bulk(analyzer.table(), zones, words) if bulk else _build_batch(analyzer.pieces(), zones, words)
         )
-        batches.append(_with_foreign(analyzer, rows, spoken, zones) if spoken.any() else rows)
+        batches.append(_with_foreign(analyzer, rows, spoken, zones, bulk=bulk) if spoken.any() else rows)
         start = stop
     return concat_terms(batches)
 
@@ -157,15 +157,21 @@ def _batch_end(zones: Sequence[Sequence[str]], start: int) -> int:
     return start + max(rows, 1)
 
 
-def _with_foreign(analyzer: Analyzer, rows: TermRows, spoken: U8, zones: Sequence[Sequence[str]]) -> TermRows:
+def _with_foreign(
+    analyzer: Analyzer, rows: TermRows, spoken: U8, zones: Sequence[Sequence[str]], *, bulk: bool
+) -> TermRows:
     """Return forward lists with the rows of other languages analysed in these."""
     blocks, order = [rows], np.arange(spoken.size)
     for place in np.unique(spoken[spoken > 0]).tolist():
         at = np.flatnonzero(spoken == place)
         order[at] = sum(len(block.lengths) for block in blocks) + np.arange(at.size)
         texts = [[zone[row] for row in at.tolist()] for zone in zones]
-        pieces = analyzer.of(LANGUAGES[place]).pieces()
-        blocks.append(_count_pieces(pieces, *_number(pieces, texts), at.size, language_mark(LANGUAGES[place])))
+        foreign, mark = analyzer.of(LANGUAGES[place]), language_mark(LANGUAGES[place])
+        if bulk:
+            blocks.append(_build_bulk(foreign.table(), texts, None, mark)[0])
+        else:
+            pieces = foreign.pieces()
+            blocks.append(_count_pieces(pieces, *_number(pieces, texts), at.size, mark))
     return _pick(concat_terms(blocks), order)
 
 
@@ -178,12 +184,17 @@ def _pick(rows: TermRows, order: I64) -> TermRows:
     return TermRows(indptr, *columns, rows.lengths[order])
 
 
-def _build_bulk(table: WordTable, zones: Sequence[Sequence[str]], words: list[str] | None) -> tuple[TermRows, U8]:
+def _build_bulk(
+    table: WordTable, zones: Sequence[Sequence[str]], words: list[str] | None, mark: int | None = None
+) -> tuple[TermRows, U8]:
+    """Analyse texts in kernels; a mark that every row gets is no word of it."""
     n = len(zones[0])
     texts = _utf8([text for zone in zones for text in zone])
     keys, lengths, spoken, found = table.occurrences(*texts, words=words is not None)
     if words is not None:
         words += found
+    if mark is not None:
+        keys = np.concatenate([keys, np.arange(n) << 34 | mark << 2])
     keys.sort()
     indptr, hashes = np.empty(n + 1, np.int64), np.empty(keys.size, np.uint32)
     body, header, context = (np.empty(keys.size, np.uint8) for _ in range(_ZONES))

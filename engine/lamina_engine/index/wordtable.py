@@ -70,13 +70,15 @@ class WordTable:
     ----------
     others : callable
         Gives an empty table of pieces for those that the kernels do not take: other scripts, longer than 64 bytes.
-    stem : callable
-        Gives the stems of words joined by newlines.
+    stem : callable, optional
+        Gives the stems of English words joined by newlines; None for another language, whose new words Python analyses.
     surface_initial : int
         Checksum that those of surfaces go on from.
     """
 
-    def __init__(self, others: Callable[[], Pieces], stem: Callable[[str], list[str]], surface_initial: int) -> None:
+    def __init__(
+        self, others: Callable[[], Pieces], stem: Callable[[str], list[str]] | None, surface_initial: int
+    ) -> None:
         self._others, self._stem, self._surface_initial = others, stem, surface_initial
         self._pieces, self._stemmed = _Numbers(), _Numbers()
         self._hashes, self._surfaces, self._stem_text = _Growing(np.uint32), _Growing(np.uint8), _Growing(np.uint8)
@@ -167,7 +169,7 @@ class WordTable:
         """Analyse the pieces from number ``first`` on."""
         text, starts = self._pieces.text, self._pieces.starts(first)
         n, used = starts.size - 1, int(starts[-1] - starts[0])
-        if not self._forms_ready():
+        if self._stem is None or not self._forms_ready():
             self._records.extend(np.zeros(n * counting.RECORD, np.int64))
             self._learn_others(
                 np.arange(first, first + n), [text[starts[i] : starts[i + 1]].tobytes() for i in range(n)]
@@ -180,7 +182,7 @@ class WordTable:
         forms.ascii_forms(text, starts, folded, begins, ends, surface_begins, surface_ends, stops, taken)
         count = int(stops[-1])
         begins, ends = begins[:count], ends[:count]
-        stem_numbers = self._number_stems(folded, begins, ends)
+        stem_numbers = self._number_stems(self._stem, folded, begins, ends)
         surface_begins, surface_ends = surface_begins[:count], surface_ends[:count]
         hashes, hash_stops = np.empty(2 * count, np.uint32), np.empty(n, np.int64)
         surfaces = np.empty(int((surface_ends - surface_begins).sum()) + count, np.uint8)
@@ -233,7 +235,7 @@ class WordTable:
         packed = self._packed(*(values[order] for values in columns))
         self._records.view.reshape(-1, counting.RECORD)[numbers] = packed.reshape(-1, counting.RECORD)
 
-    def _number_stems(self, text: U8, begins: I64, ends: I64) -> I32:
+    def _number_stems(self, stem: Callable[[str], list[str]], text: U8, begins: I64, ends: I64) -> I32:
         """Return the number of each form's stem, −1 for its own; stem new words."""
         letters, keys = np.empty(begins.size, np.int64), np.empty(begins.size, np.int64)
         forms.letter_ends(text, begins, ends, letters)
@@ -244,7 +246,7 @@ class WordTable:
             starts = self._stemmed.starts(known)
             joined = np.empty(int(starts[-1] - starts[0]) + starts.size - 1, np.uint8)
             tokens.join_spans(self._stemmed.text, starts, 0x0A, joined)
-            stems = self._stem(joined.tobytes().decode("ascii"))
+            stems = stem(joined.tobytes().decode("ascii"))
             coded = "".join(stems).encode("ascii")
             sizes = np.fromiter(map(len, stems), np.int64, len(stems))
             self._stem_starts.extend(np.cumsum(sizes) + self._stem_text.size)
