@@ -1,4 +1,4 @@
-"""A vault of real notes: the first ingest, the second of the same files, and questions asked of it in words."""
+"""A vault of real notes: the first ingest, by files and by bytes, the second, and questions asked of it in words."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 
+import markdown_it
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
 import lamina
 from bench.timing import describe, over, repeat
 
-GROUP = "Ingesting real notes"
+GROUP, BYTES = "Ingesting real notes", "Bytes of real notes"
 
 
 @pytest.fixture(scope="module")
@@ -54,11 +55,38 @@ def bench_second(benchmark: BenchmarkFixture, notes: Path, filled: lamina.Vault)
     _describe(benchmark, notes, "Lamina, second run", "nothing changed")
 
 
+def bench_first_unembedded(benchmark: BenchmarkFixture, notes: Path, tmp_path: Path) -> None:
+    """Bytes of Markdown a second in one process, without a model: read, redacted, cut, linked, indexed, durable."""
+    numbers = count()
+
+    def ingest() -> None:
+        with lamina.open(tmp_path / str(next(numbers)), create=True, embedder="none") as vault:
+            assert vault.ingest(notes).added
+
+    repeat(benchmark, ingest, rounds=3, warm=1)
+    _describe_bytes(benchmark, notes, "Lamina, first run", "redacted, cut, linked, indexed, durable; nothing embedded")
+
+
+def bench_parse_markdown_it(benchmark: BenchmarkFixture, notes: Path) -> None:
+    """Tokens of the same bytes by a parser of CommonMark in Python: nothing redacted, cut, linked or kept."""
+    texts = [path.read_text(encoding="utf-8") for path in _markdown(notes)]
+    parser = markdown_it.MarkdownIt()
+    repeat(benchmark, lambda: [parser.parse(text) for text in texts], rounds=3, warm=1)
+    _describe_bytes(benchmark, notes, "markdown-it-py: parsed", "tokens alone, of texts in memory")
+
+
 def bench_floor(benchmark: BenchmarkFixture, notes: Path) -> None:
     """The least that a first run must do: read every file and hash it."""
     paths = _markdown(notes)
     repeat(benchmark, lambda: [hashlib.blake2b(path.read_bytes()).digest() for path in paths], rounds=20)
     _describe(benchmark, notes, "floor: files read and hashed", "no chunks, no index")
+
+
+def bench_floor_bytes(benchmark: BenchmarkFixture, notes: Path) -> None:
+    """The same floor, in bytes."""
+    paths = _markdown(notes)
+    repeat(benchmark, lambda: [hashlib.blake2b(path.read_bytes()).digest() for path in paths], rounds=20)
+    _describe_bytes(benchmark, notes, "floor: files read and hashed", "no chunks, no index")
 
 
 def bench_ask(benchmark: BenchmarkFixture, notes: Path, filled: lamina.Vault) -> None:
@@ -85,3 +113,8 @@ def _describe(benchmark: BenchmarkFixture, notes: Path, system: str, settings: s
         amount=len(_markdown(notes)),
         unit="files/s",
     )
+
+
+def _describe_bytes(benchmark: BenchmarkFixture, notes: Path, system: str, settings: str) -> None:
+    megabytes = sum(path.stat().st_size for path in _markdown(notes)) / 1e6
+    describe(benchmark, group=BYTES, system=system, kind="rate", settings=settings, amount=megabytes, unit="MB/s")

@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from lamina_engine.index import terms, wordtable
-from lamina_engine.index.analysis import Analyzer
+from lamina_engine.index.analysis import Analyzer, language_mark
 from lamina_engine.index.terms import build_term_rows, surface_texts
 from lamina_engine.index.wordtable import WordTable
 from lamina_kernels import _jit
@@ -110,6 +110,18 @@ def test_a_growing_table_keeps_its_numbers() -> None:
     texts = [" ".join(f"word{i}x{j} {i * 37 + j}" for j in range(40)) for i in range(120)]
     same(texts)
     same([*texts, "z" * 200_000, *texts])
+
+
+def test_texts_in_other_languages_are_counted_alike() -> None:
+    texts = [
+        "Wir haben die Datei nicht gefunden, weil der Pfad falsch war; die Häuser sind größer als fooBar_baz 12,000.",
+        "Il n'est pas dans le fichier, c'est l'histoire d'une fonction avec les données \ud800",
+        "The file was not found because its path is wrong.",
+        "",
+    ] * 3
+    same(texts, headers=["Über die Datei und das Programm " + "x" * 90, "数据", "", ""] * 3)
+    marks = {np.uint32(language_mark(language)) for language in ("german", "french")}
+    assert marks <= set(build_term_rows(texts, texts, texts).hashes)
 
 
 def test_batches_cut_by_their_size_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
