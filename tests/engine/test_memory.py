@@ -74,8 +74,13 @@ def test_codes_that_cannot_be_read_stop_no_recall(memory: Memory, caplog: pytest
         reader.begin_recall()
         wait()
         found = recall(reader, "which database").hits
-    assert [hit.id for hit in found] == ["a"]
-    assert "cannot be read" in caplog.text
+        assert recall(reader, "which database").hits == found
+        assert [hit.id for hit in found] == ["a"]
+        assert caplog.text.count("cannot be read") == 1  # said once
+        name = str(reader.store.snapshot().manifest.indexes["vectors"]["file"])
+        (memory.root / "index" / name).write_bytes(b"damaged in another way")
+        assert recall(reader, "which database").hits == found
+    assert caplog.text.count("cannot be read") == 2
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")

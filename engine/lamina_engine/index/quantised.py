@@ -59,9 +59,9 @@ class VectorsStale(VectorsDamaged):
     """A saved vector index of other rows than it should be of."""
 
 
-_SEAL: Final = Seal(b"LMNAPQ4\n", 3, "IQQ16s", what="vector index", damaged=VectorsDamaged)
+_SEAL: Final = Seal(b"LMNAPQ4\n", 2, "IQQ16s", what="vector index", damaged=VectorsDamaged)
 """Fields: dim, rows, trained rows, FAISS version. Payload: FAISS's own form."""
-_ORIGIN_SEAL: Final = Seal(b"LMNAPQO\n", 2, "IQQ16s32s", what="vector index of a shard", damaged=VectorsDamaged)
+_ORIGIN_SEAL: Final = Seal(b"LMNAPQO\n", 1, "IQQ16s32s", what="vector index of a shard", damaged=VectorsDamaged)
 """The same, and a digest of what it was made of, where no version names the file."""
 
 

@@ -160,6 +160,8 @@ class Tables(Cache):
         """Of the threads that analyse the log's rows; see `forget_words`."""
         self._text: _OpenText | None = None
         self._quantised: tuple[str, QuantisedIndex] | None = None
+        self._unreadable: tuple[str, tuple[int, int, int]] | None = None
+        """Vector codes that could not be read, and the stamp of their file."""
         self._distrusted = set(distrusted)
         """Names below `folder` that were found damaged: they are not read, and the next writer makes them again."""
         self._vectors: tuple[str, RowColumn] | None = None
@@ -268,16 +270,23 @@ class Tables(Cache):
         return former
 
     def quantised(self, snapshot: Snapshot) -> QuantisedIndex | None:
-        """Return a version's vector codes, opened once; None if missing or unreadable."""
+        """Return a version's vector codes, opened once; None if missing or unreadable.
+
+        A file that cannot be read is tried again once it has been replaced.
+        """
         record = snapshot.manifest.indexes.get(VECTORS)
         if record is None or record["space"] != snapshot.manifest.space:
             return None
         name = str(record["file"])
         with self._codes_lock:  # one of its own: words are looked up while codes are read
             if self._quantised is None or self._quantised[0] != name:
+                stamp = _stamp(f"{self.folder}{os.sep}{name}")
+                if self._unreadable == (name, stamp):
+                    return None
                 try:
                     self._quantised = (name, QuantisedIndex.open(self.folder / name))
                 except (VectorsDamaged, OSError) as error:
+                    self._unreadable = (name, stamp)
                     logger.warning(
                         "the vector index %s cannot be read (%s); every row is scanned until it is rebuilt", name, error
                     )

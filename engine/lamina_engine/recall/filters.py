@@ -40,6 +40,8 @@ METADATA: Final = "metadata."
 UNVERIFIED: Final = "unverified"
 """Name in filters for the missing tier of a chunk that was never scanned."""
 _MAX_DEPTH: Final = 32
+_KEPT: Final = 8
+"""Selections kept for a version: an agent asks with the same few filters again and again."""
 _CHEAP: Final = (
     *CATEGORY_FIELDS, "status", "pinned", "success", "ordinal", "freshness", "needs_review", *INSTANT_FIELDS,
 )  # fmt: skip
@@ -480,9 +482,24 @@ def select_rows(
     now_us: int | None = None,
 ) -> Selection:
     """Select the rows that a request may return; those snoozed at ``now_us`` are left out."""
-    unfiltered = isinstance(node, All) and not node.parts and since_us is None and until_us is None
-    if unfiltered and view.all_active:
+    if node == _EVERYTHING and since_us is None and until_us is None and view.all_active:
         return Selection(None, view.rows, (), must_is_all=True)
+    if view.state.snoozed:  # what sleeps depends on the moment
+        return _select_rows(view, node, since_us, until_us, invalidated=invalidated, now_us=now_us)
+    known: dict[tuple[object, ...], Selection] = view.cached("selections", dict)
+    key = (repr(node), since_us, until_us, invalidated)  # not the node: True and 1 are equal, and no equal filters
+    found = known.get(key)
+    if found is None:
+        if len(known) >= _KEPT:
+            known.clear()
+        found = known[key] = _select_rows(view, node, since_us, until_us, invalidated=invalidated, now_us=now_us)
+    return found
+
+
+def _select_rows(
+    view: View, node: Node, since_us: int | None, until_us: int | None, *, invalidated: bool, now_us: int | None
+) -> Selection:
+    unfiltered = node == _EVERYTHING and since_us is None and until_us is None
     live = live_mask(view, node, invalidated=invalidated, now_us=now_us)
     if not unfiltered:
         live = evaluate(node, view, live)

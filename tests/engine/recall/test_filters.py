@@ -17,6 +17,7 @@ from lamina_engine.chunks.reading import chunks_at
 from lamina_engine.clock import format_instant, parse_instant
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.index.view import View
+from lamina_engine.recall import filters as recall_filters
 from lamina_engine.recall.dialogue import recompute_turn
 from lamina_engine.recall.filters import (
     FIELDS,
@@ -400,3 +401,31 @@ def test_a_past_view_is_masked_by_what_was_known_then(filled: Vault) -> None:
     view = View(now.snapshot, now.tables, as_of_us=parse_instant(NOW) + 1_000_000)
     got = evaluate(parse_filter({"project": {"exists": True}, "status": "active"}), view, np.ones(view.rows, np.bool_))
     assert (view.rows, int(got.sum())) == (20, sum("project" in record for record in records()[:20]))
+
+
+def test_a_selection_is_made_once_for_a_version(lexical_vault: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
+    lexical_vault.add([{"text": f"a text with {n!r}", "metadata": {"n": n}} for n in (True, 1, False)])
+    made: list[Any] = []
+    make = recall_filters._select_rows
+    monkeypatch.setattr(recall_filters, "_select_rows", lambda *args, **by: (made.append(args), make(*args, **by))[1])
+
+    def found(value: Any, **window: Any) -> set[str]:
+        return {hit.text for hit in lexical_vault.recall("text", where={"metadata.n": value}, **window)}
+
+    for _ in range(2):
+        assert (found(True), found(1)) == ({"a text with True"}, {"a text with 1"})
+    assert len(made) == 2
+    assert found(1, until="2001-01-01") == set()
+    lexical_vault.add("a text that came later", metadata={"n": 1})
+    assert found(1) == {"a text with 1", "a text that came later"}
+    for i in range(3 * recall_filters._KEPT):
+        lexical_vault.recall("text", where={"project": f"none {i}"})
+    assert len(lexical_vault._memory.view().peek_cached("selections")) <= recall_filters._KEPT
+
+
+def test_of_what_sleeps_no_selection_is_kept(lexical_vault: Vault, clock: FixedClock) -> None:
+    sleeper, other = lexical_vault.add([{"text": "a text that sleeps"}, {"text": "a text that does not"}])
+    lexical_vault.snooze(sleeper, until=format_instant(clock.now_us() + 3_600_000_000))
+    assert [hit.id for hit in lexical_vault.recall("text", where={"project": None})] == [other]
+    clock.advance(7_200)
+    assert {hit.id for hit in lexical_vault.recall("text", where={"project": None})} == {sleeper, other}
