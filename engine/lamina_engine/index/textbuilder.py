@@ -103,16 +103,22 @@ class TextBuilder:
         self._thread: threading.Thread | None = None
         self._again = False
         self._stopped = False
+        self._words_only = False
+        self._kept = BodyWords()
+        """Words of rows whose parts are not built yet."""
 
-    def wake(self, folder: str) -> None:
+    def wake(self, folder: str, *, words_only: bool = False) -> None:
         """Begin to follow the log, unless it is being followed already.
 
         Parameters
         ----------
         folder : str
             Name of the index's folder, as the newest version has it.
+        words_only : bool
+            Build forward and inverted lists alone: more rows follow, and recalls need no parts.
         """
         with self._lock:
+            self._words_only = words_only
             if self._thread is not None and self._thread.is_alive():
                 self._again = True
                 return
@@ -129,11 +135,12 @@ class TextBuilder:
     def give_up(self) -> None:
         """Stop what is being built, soon; rows have been forgotten, or the tables are begun again."""
         self._stopped = True
+        self._kept = BodyWords()
 
     def _follow(self, folder: str) -> None:
         while True:
             try:
-                follow_log(self._store, self._tables, folder, lambda: self._stopped)
+                self._follow_log(folder)
             except (Stopped, VaultLocked):
                 return
             except (LaminaError, OSError, ValueError, MemoryError) as error:
@@ -146,40 +153,52 @@ class TextBuilder:
                     return
                 self._again = False
 
+    def _follow_log(self, name: str) -> None:
+        """Build lists and parts of the newest version until under a block of rows remains.
 
-def follow_log(store: Store, tables: Tables, name: str, stopped: Any = lambda: False, block: int | None = None) -> None:
-    """Build parts of the newest version's index until under a block of rows remains.
+        Raises VaultLocked when another process or thread builds them, TextIndexDamaged and OSError.
+        """
+        folder = self._tables.folder / name
+        folder.mkdir(parents=True, exist_ok=True)
+        with write_lock(folder, 0.0):
+            while True:
+                snapshot = self._store.snapshot()
+                if str((snapshot.manifest.indexes.get("lexical") or {}).get("folder")) != name:
+                    raise Stopped
+                try:
+                    build_lists(self._tables, snapshot, self._is_stopped, self._kept, self._is_beside)
+                finally:
+                    _remove_stale_lists(self._tables, snapshot, self._store.snapshot())
+                    native.release_memory()
+                if self._words_only:
+                    return
+                if self._tables.lacks_terms(self._store.snapshot()):  # recalls wait for these, and for no parts
+                    continue
+                kept, self._kept = self._kept, BodyWords()
+                if not build_next(self._tables, snapshot, folder, self._is_stopped, BLOCK_ROWS, kept):
+                    return
 
-    Raises
-    ------
-    VaultLocked
-        When another process or thread builds it.
-    TextIndexDamaged, OSError
-    """
-    folder = tables.folder / name
-    folder.mkdir(parents=True, exist_ok=True)
-    with write_lock(folder, 0.0):
-        while True:
-            snapshot = store.snapshot()
-            if str((snapshot.manifest.indexes.get("lexical") or {}).get("folder")) != name:
-                raise Stopped
-            kept = BodyWords()
-            try:
-                build_lists(tables, snapshot, stopped, kept)
-            finally:
-                _remove_stale_lists(tables, snapshot, store.snapshot())
-                native.release_memory()
-            if not build_next(tables, snapshot, folder, stopped, block or BLOCK_ROWS, kept):
-                return
+    def _is_stopped(self) -> bool:
+        return self._stopped
+
+    def _is_beside(self) -> bool:
+        return self._words_only
 
 
-def build_lists(tables: Tables, snapshot: Snapshot, stopped: Any, kept: BodyWords | None = None) -> None:
+def build_lists(
+    tables: Tables,
+    snapshot: Snapshot,
+    stopped: Any,
+    kept: BodyWords | None = None,
+    beside: Callable[[], bool] = lambda: False,
+) -> None:
     """Write the forward and inverted lists that large segments of a version lack.
 
-    Forward lists of all of them come first: other processes can scan by these.
+    Forward lists of all of them come first: other processes can scan by these. Rows are analysed on all cores, or on one
+    while other work goes on ``beside``.
     """
     for segment in tables.lacks_terms(snapshot):
-        _write_forward(tables, snapshot, segment, stopped, kept)
+        _write_forward(tables, snapshot, segment, stopped, kept, 1 if beside() else None)
     tables.forget_words()
     for segment in tables.lacks_lists(snapshot):
         try:
@@ -197,10 +216,15 @@ def build_lists(tables: Tables, snapshot: Snapshot, stopped: Any, kept: BodyWord
 
 
 def _write_forward(
-    tables: Tables, snapshot: Snapshot, segment: Segment, stopped: Any, kept: BodyWords | None = None
+    tables: Tables,
+    snapshot: Snapshot,
+    segment: Segment,
+    stopped: Any,
+    kept: BodyWords | None = None,
+    threads: int | None = None,
 ) -> TermRows:
     """Write the forward lists of a segment; return them as their file has them."""
-    rows = tables.terms(snapshot, segment, kept)
+    rows = tables.terms(snapshot, segment, kept, threads)
     if stopped():
         raise Stopped
     path = terms_path(tables.folder, segment)

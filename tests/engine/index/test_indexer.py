@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import lamina
 from lamina import FixedClock, Vault
 from lamina_engine.chunks import writing
 from lamina_engine.chunks.batch import ChunkBatch
+from lamina_engine.chunks.writing import ChunkCounts
 from lamina_engine.index import indexer, inverted, log_analysis, textbuilder
 from lamina_engine.index.analysis import Analyzer
 from lamina_engine.index.row_columns import facet
 from lamina_engine.index.tables import BulkHint
 from lamina_engine.index.terms import build_term_rows, write_terms
 from lamina_engine.index.zones import zones_of
+from lamina_engine.ingest import adding
+from lamina_engine.memory import Memory
 from tests.conftest import NOW
 from tests.engine.index.building import build_at_once, never_build
 from tests.engine.recall.corpus import QUERIES, records, same_part
@@ -150,6 +155,32 @@ def test_many_rows_are_found_before_their_forward_lists_are_written(
         vault.pin(vault.list(limit=1)[0].id)  # any write goes on with it
         assert sorted(name.rpartition(".")[2] for name in files(vault, "terms")) == ["lists", "terms"]
         assert answers(vault) == ref
+
+
+def test_words_of_a_long_add_are_analysed_beside_it_and_parts_wait_for_its_end(
+    lexical_vault: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = pa.Table.from_pylist([{"text": record["text"]} for record in records(50)])
+    monkeypatch.setattr(adding, "SEGMENT_ROWS", 20)
+    monkeypatch.setattr(adding, "_LEAD_ROWS", 20)
+    seen: list[tuple[int, int, int]] = []
+    write = writing.write
+
+    def noted(memory: Memory, batch: ChunkBatch, hint: BulkHint, **options: Any) -> ChunkCounts:
+        counts = write(memory, batch, hint, **options)
+        snapshot = memory.view().snapshot
+        text = memory.tables.text(snapshot)
+        lists = memory.tables.inverted(snapshot).rows
+        seen.append((snapshot.rows("chunks"), lists, 0 if text is None else text.rows))
+        return counts
+
+    monkeypatch.setattr(writing, "write", noted)
+    lexical_vault.add(given)
+    assert seen == [(20, 20, 0), (40, 40, 0), (50, 40, 48)]
+    with lamina.open(lexical_vault.path.parent / "other", create=True, clock=FixedClock(NOW), embedder="none") as other:
+        monkeypatch.undo()
+        other.add(given)
+        assert answers(lexical_vault) == answers(other)
 
 
 def test_forward_lists_do_not_depend_on_how_rows_are_dealt_out(

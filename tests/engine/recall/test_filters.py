@@ -34,6 +34,7 @@ from lamina_engine.recall.filters import (
     parse_filter,
     required_terms,
 )
+from lamina_engine.recall.lanes import Selection
 from lamina_engine.results import Chunk
 from tests.conftest import NOW
 
@@ -407,7 +408,12 @@ def test_a_selection_is_made_once_for_a_version(lexical_vault: Vault, monkeypatc
     lexical_vault.add([{"text": f"a text with {n!r}", "metadata": {"n": n}} for n in (True, 1, False)])
     made: list[Any] = []
     make = recall_filters._select_rows
-    monkeypatch.setattr(recall_filters, "_select_rows", lambda *args, **by: (made.append(args), make(*args, **by))[1])
+
+    def noted(*args: Any, **named: Any) -> Selection:
+        made.append(args)
+        return make(*args, **named)
+
+    monkeypatch.setattr(recall_filters, "_select_rows", noted)
 
     def found(value: Any, **window: Any) -> set[str]:
         return {hit.text for hit in lexical_vault.recall("text", where={"metadata.n": value}, **window)}
