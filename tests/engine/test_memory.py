@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from lamina_engine.clock import FixedClock
+from lamina_engine.index import tables
 from lamina_engine.index.row_columns import FIELDS
 from lamina_engine.index.tables import VECTORS, Tables
 from lamina_engine.ingest import adding
@@ -81,6 +82,22 @@ def test_codes_that_cannot_be_read_stop_no_recall(memory: Memory, caplog: pytest
         (memory.root / "index" / name).write_bytes(b"damaged in another way")
         assert recall(reader, "which database").hits == found
     assert caplog.text.count("cannot be read") == 2
+
+
+def test_codes_that_could_not_be_opened_once_are_opened_again(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    name_codes(memory)
+    tried: list[Path] = []
+
+    def open_none(path: Path) -> None:
+        tried.append(path)
+        raise OSError(24, "Too many open files")
+
+    monkeypatch.setattr(tables.QuantisedIndex, "open", open_none)
+    with caplog.at_level(logging.WARNING):
+        assert [memory.tables.quantised(memory.view().snapshot) for _ in range(2)] == [None, None]
+    assert len(tried) == 2
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")

@@ -272,7 +272,7 @@ class Tables(Cache):
     def quantised(self, snapshot: Snapshot) -> QuantisedIndex | None:
         """Return a version's vector codes, opened once; None if missing or unreadable.
 
-        A file that cannot be read is tried again once it has been replaced.
+        A file that is damaged or missing is tried again once it has been replaced.
         """
         record = snapshot.manifest.indexes.get(VECTORS)
         if record is None or record["space"] != snapshot.manifest.space:
@@ -285,8 +285,9 @@ class Tables(Cache):
                     return None
                 try:
                     self._quantised = (name, QuantisedIndex.open(self.folder / name))
-                except (VectorsDamaged, OSError) as error:
-                    self._unreadable = (name, stamp)
+                except OSError as error:
+                    if isinstance(error, VectorsDamaged | FileNotFoundError):
+                        self._unreadable = (name, stamp)
                     logger.warning(
                         "the vector index %s cannot be read (%s); every row is scanned until it is rebuilt", name, error
                     )

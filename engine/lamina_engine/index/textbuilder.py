@@ -145,7 +145,6 @@ class TextBuilder:
                 return
             except (LaminaError, OSError, ValueError, MemoryError) as error:
                 logger.warning("the text index is behind, the next write goes on with it: %s", error)
-                return
             native.release_memory()
             with self._lock:
                 if not self._again:

@@ -30,7 +30,7 @@ DEFAULT_TYPE: Final = "note"
 DEFAULT_COLLECTION: Final = "notes"
 
 _LEAD_ROWS: Final = 32_768
-"""Rows of a long table's first batch: until it is ready, there is nothing to write beside it, and no codebook to train."""
+"""Rows of a long table's first batch: until it is ready, there is nothing to write beside it."""
 
 Records: TypeAlias = (
     str | Mapping[str, Any] | Sequence[Mapping[str, Any]] | pa.Table | pa.RecordBatch | pa.RecordBatchReader

@@ -26,6 +26,8 @@ from tests.conftest import NOW
 from tests.engine.index.building import build_at_once, never_build
 from tests.engine.recall.corpus import QUERIES, records, same_part
 
+WAKE = textbuilder.TextBuilder.wake
+
 
 def answers(vault: Vault) -> list[object]:
     return [same_part(vault.recall(query).to_dict()) for query in QUERIES[:6]]
@@ -103,6 +105,28 @@ def test_a_write_stands_where_its_indexes_fail_and_the_next_one_catches_up(
         vault.add(given[20:])
         assert answers(vault) == ref
         assert vault.stats()["indexes"]["lexical"]["rows"] == 32
+
+
+def test_a_builder_that_failed_goes_on_where_it_was_woken_meanwhile(
+    lexical_vault: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(textbuilder.TextBuilder, "wake", WAKE)
+    builder = lexical_vault._memory.indexer.text
+    failed: list[object] = []
+
+    def full_once(*args: Any) -> None:
+        if not failed:
+            failed.append(args)
+            builder.wake("nothing but what it follows already")  # as the next batch of a long add does
+            raise OSError(28, "No space left on device")
+        write_terms(*args)
+
+    monkeypatch.setattr(textbuilder, "write_terms", full_once)
+    lexical_vault.add(records(40))
+    builder.join()
+    assert failed
+    assert lexical_vault.stats()["indexes"]["lexical"]["rows"] == 32
+    assert files(lexical_vault, "terms")
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import subprocess
 import sys
 import threading
@@ -65,8 +66,8 @@ def recall_at_10(matrix: F32, queries: F32) -> float:
 
 
 def test_row_counts() -> None:
-    assert [train_rows(n) for n in (0, 8_191, 8_192, 32_767, 32_768, 131_071, 131_072, 10**7)] == [
-        *(0, 0, 8_192, 8_192, 32_768, 32_768, 131_072, 131_072)
+    assert [train_rows(n) for n in (0, 8_191, 8_192, 16_383, 16_384, 131_071, 131_072, 10**7)] == [
+        *(0, 0, 8_192, 8_192, 16_384, 65_536, 131_072, 262_144)
     ]
     assert [covered_rows(n) for n in (0, 8_191, 8_192, 8_319, 8_320, 65_535)] == [0, 0, 8_192, 8_192, 8_320, 65_408]
     assert [covered_rows(n) for n in (65_536, 66_559, 66_560)] == [65_536, 65_536, 66_560]
@@ -101,10 +102,25 @@ def test_few_dimensions_stay_exact(dim: int) -> None:
     assert QuantisedIndex.build(blocks_of(clustered(16_384, dim)), 16_384) is None
 
 
+def test_each_step_doubles_the_rows_that_train(monkeypatch: pytest.MonkeyPatch) -> None:
+    # rows of another kind than those that trained are coded badly: two sources one after the other, within the prefix
+    steps = quantised.TRAINING_STEPS
+    assert all(after == 2 * before for before, after in itertools.pairwise(steps))
+    rng = np.random.default_rng(5)
+    centres = rng.standard_normal((2, 64))
+    points = centres[np.repeat([0, 1], (12_000, 8_000))] + 0.6 * rng.standard_normal((20_000, 64))
+    matrix = (points / np.linalg.norm(points, axis=1, keepdims=True)).astype(np.float32)
+    queries = matrix[12_000 + 100 * np.arange(60)] + np.float32(0.02) * rng.standard_normal((60, 64)).astype(np.float32)
+    found = recall_at_10(matrix, queries)
+    monkeypatch.setattr(quantised, "TRAINING_STEPS", steps[:1])
+    alone = recall_at_10(matrix, queries)
+    assert found >= alone + 0.2
+
+
 def test_few_rows_or_vectors_stay_exact() -> None:
     matrix = clustered(20_500, 32).copy()
     assert QuantisedIndex.build(blocks_of(matrix), 8_191) is None
-    matrix[1023:8_192] = 0
+    matrix[1023:16_384] = 0
     assert QuantisedIndex.build(blocks_of(matrix), 20_500) is None
     matrix[8_000] = matrix[0]
     assert built(blocks_of(matrix), 20_500).rows == 20_480
@@ -209,7 +225,7 @@ def test_save_and_open(tmp_path: Path) -> None:
     index.save(tmp_path / "index", sync=True)
     for verify in (True, False):
         got = QuantisedIndex.open(tmp_path / "index", verify=verify)
-        assert (got.dim, got.rows, got.trained_on, got.faiss_version) == (32, 20_480, 8_192, faiss.__version__)
+        assert (got.dim, got.rows, got.trained_on, got.faiss_version) == (32, 20_480, 16_384, faiss.__version__)
         for query in clustered(5, 32, seed=1):
             np.testing.assert_array_equal(got.search(query, 100).rows, index.search(query, 100).rows)
     blocks = blocks_of(clustered(29_000, 32))
