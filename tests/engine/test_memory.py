@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from lamina_engine.clock import FixedClock
-from lamina_engine.index import tables
+from lamina_engine.index.quantised import QuantisedIndex
 from lamina_engine.index.row_columns import FIELDS
 from lamina_engine.index.tables import VECTORS, Tables
 from lamina_engine.ingest import adding
@@ -94,7 +94,7 @@ def test_codes_that_could_not_be_opened_once_are_opened_again(
         tried.append(path)
         raise OSError(24, "Too many open files")
 
-    monkeypatch.setattr(tables.QuantisedIndex, "open", open_none)
+    monkeypatch.setattr(QuantisedIndex, "open", open_none)
     with caplog.at_level(logging.WARNING):
         assert [memory.tables.quantised(memory.view().snapshot) for _ in range(2)] == [None, None]
     assert len(tried) == 2
