@@ -124,16 +124,14 @@ class RayExecutor:
         """Yield ``fn(item)`` of each item, in order; `_AHEAD` items a CPU are under way."""
         function = self._ray.put(fn)  # once, and not with every item
         pending: deque[Any] = deque()
-        try:
-            for item in items:
-                pending.append(self._task.remote(function, item))
-                if len(pending) >= _AHEAD * max(1, int(self._offered().get("CPU", 1))):
-                    yield self._result(pending.popleft())
-            while pending:
+        # where the caller stops early, what is under way ends by itself: to cancel a task that is just ending aborts this
+        # process (github.com/ray-project/ray/issues/54846)
+        for item in items:
+            pending.append(self._task.remote(function, item))
+            if len(pending) >= _AHEAD * max(1, int(self._offered().get("CPU", 1))):
                 yield self._result(pending.popleft())
-        finally:
-            for task in pending:
-                self._ray.cancel(task)
+        while pending:
+            yield self._result(pending.popleft())
 
     def close(self) -> None:
         """Leave the cluster, if this executor joined it."""
