@@ -290,7 +290,7 @@ class Indexer:
         if record is None or record.get("analysis") != ANALYSIS_ID:
             return
         name = str(record["folder"])
-        if hint.rows:
+        if hint.rows:  # the next recall needs the words of all rows; parts would be in their way
             if self._tables.lacks_terms(snapshot):
                 self.text.wake(name, words_only=True)
             return

@@ -48,7 +48,7 @@ _SAMPLE: Final = 1_024
 """Training rows, spread evenly over the prefix's vectors: four times as many gave the same recall in five times the time.
 With fewer vectors there is no index yet: a codebook that knows nothing loses rows."""
 _ITERATIONS: Final = 5
-"""k-means rounds for sixteen centroids in the plane; 25 gave the same recall in five times the time."""
+"""k-means rounds for sixteen centroids in the plane; ten gave the same recall in twice the time."""
 _BATCH: Final = 16_384
 
 
