@@ -314,6 +314,27 @@ def number_at(base: int, index: int) -> np.float32:
     return np.float32(_memory(base, index + 1)[index])
 
 
+def _define_prefetch_line(_: Any, place: Any) -> Any:
+    ir = instructions()
+    from numba import types
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        i32, pointer = ir.IntType(32), ir.IntType(8).as_pointer()
+        kind = ir.FunctionType(ir.VoidType(), [pointer, i32, i32, i32])
+        name = "llvm.prefetch.p0"
+        ask = builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
+        # to be read, kept in every cache, data
+        builder.call(ask, [builder.inttoptr(args[0], pointer), *(ir.Constant(i32, value) for value in (0, 3, 1))])
+        return context.get_dummy_value()
+
+    return types.void(types.int64), generate
+
+
+@intrinsic(_define_prefetch_line)
+def prefetch_line(place: int) -> None:
+    """Ask for the cache line at an address, and wait for nothing; any address will do."""
+
+
 def _define_lane_sum(_: Any, base: Any, query: Any, start: Any, stop: Any) -> Any:
     ir = instructions()
     from numba import types

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lamina_kernels._jit import kernel
-from lamina_kernels.layouts import F32, F64, I32, U8
-from lamina_kernels.simd import beats, grant_tiles, insert_sorted, lowest_bit, square_distance
+from lamina_kernels.layouts import F32, F64, I32, I64, U8
+from lamina_kernels.simd import beats, grant_tiles, insert_sorted, lowest_bit, prefetch_line, square_distance
 
 
 def _compare_examples() -> tuple[object, ...]:
@@ -42,6 +42,24 @@ def _insert(
     start: int, count: int, row: int, score: float | np.float32, out_rows: I32, out_scores: F32
 ) -> None:  # fmt: skip
     insert_sorted(out_rows, out_scores, start, count, np.int32(row), np.float32(score))
+
+
+def _prefetch_examples() -> tuple[object, ...]:
+    return 0, np.zeros(1, np.int64)
+
+
+@kernel(examples=[_prefetch_examples])
+def _prefetch(place: int, out: I64) -> None:
+    prefetch_line(place)
+    out[0] += 1
+
+
+@pytest.mark.parametrize("place", [0, -1, 2**62])
+def test_a_line_may_be_asked_for_anywhere(place: int) -> None:
+    out = np.zeros(1, np.int64)
+    _prefetch(place, out)
+    prefetch_line(place)
+    assert out[0] == 1
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from([8, 16, 32]))
