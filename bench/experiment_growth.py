@@ -1,0 +1,234 @@
+"""One vault at several sizes, up to several million rows: ``python -m bench.experiment_growth --sizes 1M,5M``.
+
+Prints a JSON line for each size. Rows past the corpus of `bench.corpus` are made up: the first half of one text and the
+second half of another, with the middle of their vectors. Nothing else should run meanwhile.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+import lamina
+from bench.corpus import NOW_S, Corpus, K, Query, load, nearest
+from bench.systems import Lamina
+from bench.timing import parse_size
+from lamina_engine.graph.log import Draft, write
+
+BATCH: Final = 1_000_000
+STRIDE: Final = 104_729
+"""A prime: rows so far apart make the two halves of a made-up row."""
+FORGOTTEN: Final = 1_000
+FACTS: Final = 20_000
+LINKED: Final = 5
+"""One row of so many is linked with the next one."""
+
+COLD: Final = """
+import json, sys, time
+import numpy as np
+vector = np.load(sys.argv[2])
+started = time.perf_counter()
+import lamina
+vault = lamina.open(sys.argv[1], mode="r")
+options = {"as_of": sys.argv[4]} if len(sys.argv) > 4 else {}
+vault.recall(sys.argv[3], profile="temporal", vector=vector, **options)
+print(json.dumps(time.perf_counter() - started))
+"""
+"""A process that opens a vault and asks one question."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure, and print a line for each size."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sizes", default="1M,5M", help="rows of the vaults")
+    parser.add_argument("--corpus", default="1M", help="rows of the corpus that they are made of")
+    parser.add_argument("--reindex", action="store_true", help="make all indexes again, too")
+    parser.add_argument("--cache", type=Path, default=Path(os.environ.get("LAMINA_BENCH_DIR", tempfile.gettempdir())))
+    given = parser.parse_args(arguments)
+    corpus = load(given.cache, parse_size(given.corpus))
+    for size in map(parse_size, given.sizes.split(",")):
+        with tempfile.TemporaryDirectory(dir=given.cache) as name:
+            print(json.dumps(measure(corpus, size, Path(name), reindex=given.reindex)), flush=True)
+
+
+def measure(corpus: Corpus, size: int, folder: Path, *, reindex: bool = False) -> dict[str, Any]:
+    """Return what a vault of a size takes, in seconds, milliseconds, bytes and rows."""
+    asked = [*corpus.queries, *corpus.held_out]
+    place, found = folder / "vault", dict[str, Any](rows=size)
+    truth = _Nearest(corpus.held_out)
+    with lamina.open(place, create=True) as vault:
+        add_s, peak = 0.0, _Peak()
+        for table in tables(corpus, size):
+            truth.look(table)
+            with peak:
+                add_s += seconds(lambda table=table: vault.add(table))  # type: ignore[misc]
+        found["add_rows_per_s"], found["add_own_mib"] = size / add_s, peak.mib
+        found["found_s"] = seconds(lambda: vault.recall("harbour", K))
+        found["close_s"] = seconds(vault.close)
+    found["bytes_per_row"] = sum(path.stat().st_size for path in place.rglob("*") if path.is_file()) / size
+    np.save(folder / "query.npy", asked[0].vector)
+    with lamina.open(place, mode="r") as vault:
+        half = np.array([size // 2])
+        recorded_us = int(vault._memory.view().snapshot.numbers("chunks", "recorded_at", half)[0])
+        middle = datetime.fromtimestamp(recorded_us / 1e6, UTC).isoformat()
+        ask = Lamina(vault)
+        before = own_mib()
+        found["recall_at_10"] = truth.share([ask.dense(query) for query in corpus.held_out])
+        found["hybrid_ms"] = times(ask.hybrid, asked)
+        found["project_ms"] = times(lambda query: ask.hybrid(query, 3), asked)
+        found["vectors_ms"] = times(ask.dense, asked)
+        found["words_ms"] = times(ask.lexical, asked)
+        found["default_ms"] = times(lambda query: _default(vault, query), asked)
+        found["past_ms"] = times(lambda query: _default(vault, query, as_of=middle), asked)
+        found["reader_own_mib"] = own_mib() - before
+    found["cold_s"] = cold(place, folder / "query.npy", asked[0].text)
+    found["cold_past_s"] = cold(place, folder / "query.npy", asked[0].text, middle)
+    with lamina.open(place) as vault:
+        names = [f"entity {number}" for number in range(FACTS)]
+        records = [
+            {"subject": name, "predicate": "uses", "object": names[number // 2]} for number, name in enumerate(names)
+        ]
+        found["facts_s"] = seconds(lambda: vault.facts.add_many(records))
+        starts = range(0, size - 1, LINKED)
+        drafts = [Draft(str(row), str(row + 1), "next") for row in starts]
+        found["links_s"] = seconds(lambda: write(vault._memory, drafts))
+    with lamina.open(place, mode="r") as vault:
+        found["linked_ms"] = times(lambda query: _default(vault, query), asked)
+    with lamina.open(place) as vault:
+        found["verify_s"] = seconds(vault.verify)
+        found["verify_deep_s"] = seconds(lambda: vault.verify(deep=True))
+        rows = np.linspace(0, size - 1, FORGOTTEN).astype(np.int64)
+        with (peak := _Peak()):
+            found["forget_s"] = seconds(lambda: vault.forget([str(row) for row in rows], dry_run=False))
+        found["forget_own_mib"] = peak.mib
+        found["compact_s"] = seconds(vault.compact)
+        if reindex:
+            with (peak := _Peak()):
+                found["reindex_s"] = seconds(lambda: vault.reindex(accept=True))
+            found["reindex_own_mib"] = peak.mib
+    shutil.rmtree(place)
+    return found
+
+
+def tables(corpus: Corpus, size: int) -> Iterator[pa.Table]:
+    """Yield the rows of a vault in batches: the corpus, then made-up ones."""
+    first = corpus.table()
+    for start in range(0, size, min(BATCH, corpus.size)):
+        rows = min(corpus.size, BATCH, size - start)
+        turn = start // corpus.size
+        other = (np.arange(rows) + turn * STRIDE) % corpus.size
+        table = first.slice(0, rows)
+        if turn:
+            text, rest = table["text"].combine_chunks(), corpus.texts.take(pa.array(other))
+            halves = [
+                pc.utf8_slice_codeunits(text, 0, 400),
+                pc.utf8_slice_codeunits(rest, 400, 800),
+                pa.scalar(f" {turn}", pa.large_string()),
+            ]
+            joined = pc.binary_join_element_wise(*halves, pa.scalar(" ", pa.large_string()))
+            vectors = corpus.vectors[:rows] + corpus.vectors[other]
+            vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+            flat = pa.FixedSizeListArray.from_arrays(pa.array(vectors.reshape(-1)), vectors.shape[1])
+            names = pa.array([str(row) for row in range(start, start + rows)])
+            for name, column in (("id", names), ("text", joined), ("vector", flat)):
+                table = table.set_column(table.column_names.index(name), name, column)
+        yield table
+
+
+class _Nearest:
+    """The nearest rows of some questions, exactly, over all tables that it looked at."""
+
+    def __init__(self, asked: Sequence[Query]) -> None:
+        self._asked = np.stack([query.vector for query in asked])
+        self._rows = np.zeros((len(asked), 0), np.int64)
+        self._scores = np.zeros((len(asked), 0), np.float32)
+        self._seen = 0
+
+    def look(self, table: pa.Table) -> None:
+        column = table["vector"].combine_chunks()
+        vectors = column.values.to_numpy(zero_copy_only=True).reshape(len(table), -1)
+        best = nearest(vectors, self._asked, K)
+        scores = np.einsum("qkd,qd->qk", vectors[best], self._asked)
+        self._rows = np.concatenate([self._rows, best + self._seen], axis=1)
+        self._scores = np.concatenate([self._scores, scores], axis=1)
+        order = np.argsort(-self._scores, axis=1, kind="stable")[:, :K]
+        self._rows = np.take_along_axis(self._rows, order, axis=1)
+        self._scores = np.take_along_axis(self._scores, order, axis=1)
+        self._seen += len(table)
+
+    def share(self, found: Sequence[list[int]]) -> float:
+        """Return the share of the nearest rows that were found."""
+        pairs = zip(found, self._rows.tolist(), strict=True)
+        return float(np.mean([len({*got} & {*best}) / K for got, best in pairs]))
+
+
+class _Peak:
+    """The most memory of its own that this process took on beyond what it had, in MiB."""
+
+    def __init__(self) -> None:
+        self.mib = 0.0
+
+    def __enter__(self) -> _Peak:
+        self._before, self._stop = own_mib(), threading.Event()
+        self._thread = threading.Thread(target=self._watch)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._stop.wait(0.1):
+            self.mib = max(self.mib, own_mib() - self._before)
+
+
+def own_mib() -> float:
+    """Return the memory of this process that maps no file."""
+    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    return int(next(line for line in lines if line.startswith("RssAnon")).split()[1]) / 1024
+
+
+def cold(place: Path, query: Path, text: str, *as_of: str) -> float:
+    """Return the median of five processes that open a vault and ask it once."""
+    command = [sys.executable, "-c", COLD, str(place), str(query), text, *as_of]
+    done = [subprocess.run(command, capture_output=True, text=True, check=True).stdout for _ in range(5)]
+    return float(np.median([json.loads(each) for each in done]))
+
+
+def times(ask: Callable[[Query], object], asked: Sequence[Query]) -> list[float]:
+    """Return p50, p90 and p99 of the second time that each question is asked, ms."""
+    for query in asked:
+        ask(query)
+    found = np.array([seconds(lambda query=query: ask(query)) for query in asked])  # type: ignore[misc]
+    return [round(1e3 * float(value), 3) for value in np.percentile(found, [50, 90, 99])]
+
+
+def seconds(work: Callable[[], object]) -> float:
+    """Return the time that a call takes."""
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started
+
+
+def _default(vault: lamina.Vault, query: Query, **options: Any) -> object:
+    return vault.recall(query.text, K, vector=query.vector, now=NOW_S, **options)
+
+
+if __name__ == "__main__":
+    main()
