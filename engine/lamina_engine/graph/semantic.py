@@ -1,17 +1,22 @@
 """Chunks whose vectors are alike: each with at most six others above a threshold, exactly.
 
-Products of blocks in single precision find the candidates, with a margin for their error; cosines in double precision
-decide. So a cosine of exactly the threshold is no link, whatever the order of a product's terms was.
+Candidates are found in one pass over all pairs in packed arithmetic, which proves for most chunks that none is missing
+(`lamina_kernels.hdbscan.certified`). Few chunks, and those without a proof, are compared with all others by products of
+blocks in single precision, with a margin for their error. Cosines in double precision decide in either way: a cosine of
+exactly the threshold is no link, whatever the order of a product's terms was.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+import heapq
+from itertools import chain
+from operator import itemgetter
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
 from lamina_engine.errors import InvalidArgument
-from lamina_engine.executor import InlineExecutor
+from lamina_engine.executor import InlineExecutor, usable_cpus
 from lamina_engine.graph import background
 from lamina_engine.graph.log import Draft, LinkCounts, sync, write
 from lamina_engine.index.state import ACTIVE
@@ -25,7 +30,7 @@ if TYPE_CHECKING:
     from lamina_engine.executor import Executor
     from lamina_engine.index.view import View
     from lamina_engine.memory import Memory
-    from lamina_kernels.layouts import F32
+    from lamina_kernels.layouts import F32, F64
 
 MOST: Final = 6
 SEMANTIC: Final = "semantic"
@@ -33,6 +38,10 @@ SIMILAR: Final = "similar"
 """Origins: of chunks of all types, and of tasks."""
 _RELATIONS: Final = {SEMANTIC: "semantic", SIMILAR: "similar_to"}
 _BLOCK: Final = 512
+LISTED_ROWS: Final = 16_384
+"""From here on one pass over all pairs is quicker than blocks, though it loads Numba."""
+_ROUNDING: Final = 4e-6
+"""More than a squared distance of unit rows differs from what their cosine, rounded to single precision, says."""
 
 
 def build(
@@ -46,8 +55,8 @@ def build(
 ) -> LinkCounts:
     """Link chunks whose cosine is strictly above a threshold, each to its nearest ones.
 
-    Without a threshold it is that of the embedding space; see `lamina_engine.graph.background`. O(n² d / block) products
-    for n chunks: exact at any n, meant for up to 100,000.
+    Without a threshold it is that of the embedding space; see `lamina_engine.graph.background`. O(n² d / 2) for n chunks:
+    exact at any n.
     """
     if threshold is not None and (not isinstance(threshold, (int, float)) or not 0.0 <= threshold < 1.0):
         raise InvalidArgument(f"threshold={threshold!r} must be at least 0 and below 1")
@@ -103,6 +112,10 @@ def _documents_of(view: View, rows: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.array([known.setdefault(key, len(known)) for key in keys], np.int64)
 
 
+Pair: TypeAlias = tuple[int, int, float]
+"""Two positions, and their cosine."""
+
+
 def pairs(
     view: View,
     rows: NDArray[np.int64],
@@ -110,14 +123,18 @@ def pairs(
     most: int,
     wanted: NDArray[np.int64] | None = None,
     executor: Executor | None = None,
-) -> Iterator[tuple[int, int, float]]:
-    """Yield (i, j, cosine) of wanted rows' nearest above a threshold, as positions; ties by id."""
-    wanted = np.arange(len(rows)) if wanted is None else wanted
+) -> Iterator[Pair]:
+    """Yield wanted rows' nearest above a threshold, in the order of their positions; ties by id."""
     names = [str(name) for name in view.snapshot.values("chunks", "id", rows)]
     finder = PairFinder(view.vectors.gather(rows), _documents_of(view, rows), names, threshold, most)
+    listed: list[Pair] = []
+    if wanted is None:
+        wanted = np.arange(len(rows))
+        if len(rows) >= LISTED_ROWS and not (executor is not None and executor.remote):
+            listed, wanted = finder.find_listed(usable_cpus())
     blocks = (wanted[start : start + _BLOCK] for start in range(0, len(wanted), _BLOCK))
-    for found in (executor or InlineExecutor()).map(finder, blocks):
-        yield from found
+    compared = chain.from_iterable((executor or InlineExecutor()).map(finder, blocks))
+    yield from heapq.merge(listed, compared, key=itemgetter(0))
 
 
 class PairFinder:
@@ -130,8 +147,8 @@ class PairFinder:
         self._vectors, self._documents, self._names = vectors, documents, names
         self._threshold, self._most = threshold, most
 
-    def __call__(self, block: NDArray[np.int64]) -> list[tuple[int, int, float]]:
-        """Return (i, j, cosine) for each position i of a block."""
+    def __call__(self, block: NDArray[np.int64]) -> list[Pair]:
+        """Return the pairs of each position of a block, compared with all others."""
         matrix, most, d = self._vectors, self._most, self._vectors.shape[1]
         # a product of d terms is off by at most d u / (1 − d u), u = 2^-24, times the norms, which are 1
         margin = 2.0 * d * 2.0**-24 + 1e-6
@@ -139,14 +156,52 @@ class PairFinder:
         products[self._documents[block][:, None] == self._documents] = -2.0
         owners, others = np.nonzero(products > self._threshold - margin)
         bounds = np.searchsorted(owners, np.arange(len(block) + 1))
-        result: list[tuple[int, int, float]] = []
+        result: list[Pair] = []
         for at, i in enumerate(block.tolist()):
             near = others[bounds[at] : bounds[at + 1]]
             if len(near) > most:
                 cut = np.partition(products[at, near], len(near) - most)[len(near) - most]
                 near = near[products[at, near] >= cut - 2.0 * margin]
-            if len(near):
-                cosines = exact_dots(matrix[near], matrix[i]).tolist()
-                best = sorted((-cosine, self._names[j], j) for cosine, j in zip(cosines, near.tolist(), strict=True))
-                result += [(i, j, -cosine) for cosine, _, j in best[:most] if -cosine > np.float32(self._threshold)]
+            result += self._best(i, near)
         return result
+
+    def find_listed(self, threads: int) -> tuple[list[Pair], NDArray[np.int64]]:
+        """Return the pairs of all positions that one pass over all pairs proves, and the other positions.
+
+        Of two unit rows the squared distance is 2 − 2 cosine. A row that is not listed is at least ``bound`` away, so
+        a list is complete where that is beyond the threshold, or where enough of its rows are nearer.
+        """
+        rows, squares, bound = _list_nearest(self._vectors, self._most, threads)
+        reach = 2.0 - 2.0 * self._threshold + _ROUNDING
+        limit = np.minimum(bound * bound - _ROUNDING, reach)
+        near = (squares < limit[:, None]) & (self._documents[rows] != self._documents[:, None])
+        complete = (limit == reach) | (near.sum(axis=1) >= self._most)
+        near[~complete] = False
+        found: list[Pair] = []
+        for i in np.flatnonzero(near.any(axis=1)).tolist():
+            found += self._best(i, rows[i, near[i]])
+        return found, np.flatnonzero(~complete)
+
+    def _best(self, i: int, near: NDArray[np.integer]) -> list[Pair]:
+        """Return the best pairs of a position with some that are near."""
+        if not len(near):
+            return []
+        cosines = exact_dots(self._vectors[near], self._vectors[i]).tolist()
+        best = sorted((-cosine, self._names[j], j) for cosine, j in zip(cosines, near.tolist(), strict=True))
+        return [(i, j, -cosine) for cosine, _, j in best[: self._most] if -cosine > np.float32(self._threshold)]
+
+
+def _list_nearest(vectors: F32, k: int, threads: int) -> tuple[NDArray[np.int32], F64, F64]:
+    """Return near rows of each unit row, their squared distances, and the least distance of any other."""
+    from lamina_kernels.hdbscan.certified import list_length, nearest, pack_for_proofs  # few builds are so large
+    from lamina_kernels.hdbscan.packed import fastest
+    from lamina_kernels.layouts import Points
+    from lamina_kernels.threads import ThreadTeam
+
+    n, d = vectors.shape
+    lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64))
+    values = np.pad(vectors, ((0, 0), (0, -d % 8)))  # they are measured eight numbers at a time
+    points, team, k = Points(values.reshape(-1), 1.0 / lengths, values.shape[1]), ThreadTeam(threads), min(k, n - 1)
+    packed = pack_for_proofs(points, k, fastest(), team, centred=False)
+    found = nearest(points, packed, k, list_length(packed.arithmetic, k, n), team)
+    return found.rows, found.distances**2, found.bound

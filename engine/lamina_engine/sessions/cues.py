@@ -5,9 +5,10 @@ English, with some German; what a session was asked, did, touched and failed at 
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Final
 
 from lamina_engine.index.analysis import STOP_WORDS
@@ -53,8 +54,8 @@ def is_substantial(text: str) -> bool:
     words = re.findall(r"[^\W\d_][\w'\u2019-]*", text.lower())
     if not text.isascii() and max(text) > "\u2e80":
         return len(text) >= 6
-    subject = [word for word in words if word not in STOP_WORDS and not _ACKNOWLEDGED.fullmatch(word)]
-    return len(words) >= 3 and len(subject) >= 2
+    subject = (word for word in words if word not in STOP_WORDS and not _ACKNOWLEDGED.fullmatch(word))
+    return len(words) >= 3 and len([*islice(subject, 2)]) == 2
 
 
 _BULLET: Final = re.compile(r"^\s*(?:[-*+•]|\d+[.)])\s+(?:\[[ xX]\]\s*)?")
@@ -67,12 +68,18 @@ def without_code(text: str) -> str:
     return _FENCE.sub("\n", text) if "```" in text or "~~~" in text else text
 
 
-def sentences(text: str) -> Iterator[str]:
-    """Yield the sentences of a text, but for code, tables and headings, without bullets."""
+@functools.lru_cache(maxsize=16)  # a prompt is read for six reasons, a reply for three
+def sentences(text: str) -> tuple[str, ...]:
+    """Return the sentences of a text, but for code, tables and headings, without bullets."""
+    return tuple(_sentences(text))
+
+
+def _sentences(text: str) -> Iterator[str]:
     for line in without_code(text).splitlines():
         if line.lstrip().startswith(("|", "#", ">", "    ", "\t")):
             continue
-        line = _MARKS.sub("", _BULLET.sub("", line)).strip()
+        line = _BULLET.sub("", line)
+        line = (_MARKS.sub("", line) if "*" in line or "_" in line else line).strip()
         for sentence in _BORDER.split(line):
             if sentence.strip():
                 yield sentence.strip().replace("\u2019", "'")
@@ -342,7 +349,7 @@ def named_option(text: str, listed: dict[str, str]) -> str:
 
 def alternatives(question: str) -> dict[str, str]:
     """Return the two sides of a person's question: "zenodo or the archive of the institute?"."""
-    asked = [each for each in sentences(question) if each.endswith("?")]
+    asked = [each for each in sentences(question) if each.endswith("?")] if "?" in question else []
     sides = re.split(r"\bor\b", asked[-1]) if asked else []
     return {"a": " ".join(sides[0].split()[-_NAMING_WORDS:]), "b": sides[1]} if len(sides) == 2 else {}
 

@@ -20,14 +20,13 @@ from lamina_engine.topics.approx.joining import join_probed
 from lamina_engine.topics.approx.probing import probe
 from lamina_engine.topics.points import Metric, as_points
 from lamina_kernels._jit import is_ready
-from lamina_kernels.hdbscan.certified import nearest
+from lamina_kernels.hdbscan.certified import list_length, nearest, pack_for_proofs
 from lamina_kernels.hdbscan.dense import MOST_ROWS, dense_tree
 from lamina_kernels.hdbscan.hierarchy import Method, choose, condense, flatten, merge_tree, outlier_scores
-from lamina_kernels.hdbscan.neighbors import uncertain_share
-from lamina_kernels.hdbscan.packed import Arithmetic, Packed, fastest, pack, pack_rows
+from lamina_kernels.hdbscan.packed import Arithmetic, fastest, pack_rows
 from lamina_kernels.hdbscan.spanning_tree import spanning_tree
 from lamina_kernels.hdbscan.survey import PairBounds
-from lamina_kernels.layouts import F64, I64, CondensedTree, MergeTree, Points, SpanningTree
+from lamina_kernels.layouts import F64, I64, CondensedTree, MergeTree, SpanningTree
 from lamina_kernels.threads import ThreadTeam
 
 if TYPE_CHECKING:
@@ -37,13 +36,6 @@ Way = Literal["exact", "approx", "auto"]
 
 EXACT_ROWS: Final = 200_000
 """Up to here ``auto`` is exact. Exact time grows with n², that of cells nearly with n; see decision 0010."""
-
-_LISTED: Final = {"float32": 16, "int16": 16, "int16-portable": 16, "int8": 32, "int8-portable": 32}
-"""Neighbours listed of each row: the coarser the estimates, the more are needed for a proof."""
-
-_SAMPLE: Final = 2048
-_UNSURE: Final = 0.25
-"""Where more than this share of a sample stays without proof under int8, int16 is used from the start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,9 +121,9 @@ def grow(
         team.tick = _ticker("spanning tree", progress)
         tree = join_probed(points, probed, team)
     else:
-        packed = _pack_rows(points, k, metric, arithmetic, team)
+        packed = pack_for_proofs(points, k, arithmetic, team, centred=metric == "euclidean")
         survey = PairBounds(points, packed, team)
-        neighbors = nearest(points, packed, k, _list_length(packed.arithmetic, k, n), team, survey)
+        neighbors = nearest(points, packed, k, list_length(packed.arithmetic, k, n), team, survey)
         team.tick = _ticker("spanning tree", progress)
         tree = spanning_tree(points, packed, neighbors, team, survey)
     return Hierarchy("approx" if approximate else "exact", neighbors.core, tree, merge_tree(tree, ties))
@@ -188,30 +180,6 @@ _patience: Final = _Patience(4 * MOST_ROWS**2)
 def _is_quicker_plain(n: int) -> bool:
     """Return whether few rows are quicker without loading Numba; the bits are the same."""
     return n <= MOST_ROWS and not is_ready(pack_rows) and _patience.take(n * n)
-
-
-def _pack_rows(points: Points, k: int, metric: Metric, arithmetic: Arithmetic, team: ThreadTeam) -> Packed:
-    """Return the packed rows; eight bits give way to sixteen where they prove too little."""
-    n, centred = points.factors.size, metric == "euclidean"
-    packed = pack(points, arithmetic, centred=centred, team=team)
-    if arithmetic.startswith("int8") and n > 4 * _SAMPLE:
-        rows = np.linspace(0, n - 1, _SAMPLE).astype(np.int64)
-        values = points.values.reshape(n, points.size)[rows]
-        sample = Points(values.reshape(-1), points.factors[rows], points.size)
-        quiet = ThreadTeam(team.threads)
-        if (
-            uncertain_share(
-                sample, pack(sample, arithmetic, centred=centred), k, _list_length(arithmetic, k, _SAMPLE), quiet
-            )
-            > _UNSURE
-        ):
-            arithmetic = "int16" if arithmetic == "int8" else "int16-portable"
-            packed = pack(points, arithmetic, centred=centred, team=team)
-    return packed
-
-
-def _list_length(arithmetic: Arithmetic, k: int, n: int) -> int:
-    return min(n - 1, max(_LISTED[arithmetic], k + 8))
 
 
 def _trivial(n: int) -> Hierarchy:

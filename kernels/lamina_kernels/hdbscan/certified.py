@@ -23,9 +23,10 @@ from lamina_kernels.hdbscan.neighbors import (
     make_tiles,
     measure_lists,
     search,
+    uncertain_share,
 )
 from lamina_kernels.hdbscan.ordering import is_clumped, is_grouped, steps, tree_order
-from lamina_kernels.hdbscan.packed import Packed, gather, repack, score
+from lamina_kernels.hdbscan.packed import Arithmetic, Packed, gather, pack, repack, score
 from lamina_kernels.hdbscan.survey import PairBounds
 from lamina_kernels.hdbscan.tiles import ScoredTile, score_tiles
 from lamina_kernels.layouts import F32, F64, I32, I64, Neighbors, Points
@@ -47,6 +48,34 @@ _SHARE: Final = 40
 """One row of so many leads: groups of twice as many have leaders of their own as a rule."""
 
 _LEADERS_LISTED: Final = 16
+
+_LISTED: Final = {"float32": 16, "int16": 16, "int16-portable": 16, "int8": 32, "int8-portable": 32}
+"""Neighbours listed of each row: the coarser the estimates, the more are needed for a proof."""
+
+_SAMPLE: Final = 2048
+_UNSURE: Final = 0.25
+"""Where more than this share of a sample stays without proof under int8, int16 is used from the start."""
+
+
+def list_length(arithmetic: Arithmetic, k: int, n: int) -> int:
+    """Return how many neighbours of each row to list, so that estimates prove the k nearest of most."""
+    return min(n - 1, max(_LISTED[arithmetic], k + 8))
+
+
+def pack_for_proofs(points: Points, k: int, arithmetic: Arithmetic, team: ThreadTeam, *, centred: bool) -> Packed:
+    """Return the packed rows; eight bits give way to sixteen where they prove the k nearest of too few."""
+    n = points.factors.size
+    packed = pack(points, arithmetic, centred=centred, team=team)
+    if arithmetic.startswith("int8") and n > 4 * _SAMPLE:
+        rows = np.linspace(0, n - 1, _SAMPLE).astype(np.int64)
+        values = points.values.reshape(n, points.size)[rows]
+        sample = Points(values.reshape(-1), points.factors[rows], points.size)
+        quiet = ThreadTeam(team.threads)
+        few = pack(sample, arithmetic, centred=centred)
+        if uncertain_share(sample, few, k, list_length(arithmetic, k, _SAMPLE), quiet) > _UNSURE:
+            arithmetic = "int16" if arithmetic == "int8" else "int16-portable"
+            packed = pack(points, arithmetic, centred=centred, team=team)
+    return packed
 
 
 def nearest(

@@ -94,6 +94,47 @@ def test_equals_all_pairs(seed: int, n: int, most: int, tmp_path_factory: pytest
     memory.close()
 
 
+@settings(max_examples=40)
+@given(
+    seed=st.integers(0, 2**32 - 1), n=st.integers(2, 300), d=st.sampled_from([8, 12, 64]), most=st.integers(1, 7),
+    threshold=st.sampled_from([0.0, 0.3, 0.7, 0.95]), documents=st.sampled_from([1, 5, 1_000]),
+    spread=st.sampled_from([0.0, 1e-4, 0.1, 1.0]),
+)  # fmt: skip
+def test_one_pass_over_all_pairs_finds_what_blocks_find(
+    seed: int, n: int, d: int, most: int, threshold: float, documents: int, spread: float
+) -> None:
+    rng = np.random.default_rng(seed)
+    centres = rng.normal(size=(1 + n // 20, d))
+    rows = centres[rng.integers(0, len(centres), n)] + spread * rng.normal(size=(n, d))
+    vectors = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    names = [f"c{i}" for i in rng.permutation(n)]
+    finder = semantic.PairFinder(vectors, np.sort(rng.integers(0, documents, n)), names, threshold, most)
+    listed, others = finder.find_listed(2)
+    assert sorted([*listed, *finder(others)]) == sorted(finder(np.arange(n)))
+    assert {i for i, _, _ in listed}.isdisjoint(others.tolist())
+
+
+def test_large_vaults_are_linked_in_the_same_order(dense: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(3)
+    rows = rng.normal(size=(4, DIM))[rng.integers(0, 4, 60)] + 0.2 * rng.normal(size=(60, DIM))
+    vectors = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    fill(dense, [f"c{i:02}" for i in range(60)], vectors=vectors)
+    view, kept = dense.view(), np.arange(60)
+    blocks = list(semantic.pairs(view, kept, 0.6, 5))
+    monkeypatch.setattr(semantic, "LISTED_ROWS", 60)
+    asked: list[int] = []
+    real = semantic.PairFinder.__call__
+
+    def counted(self: semantic.PairFinder, block: NDArray[np.int64]) -> list[semantic.Pair]:
+        asked.extend(block.tolist())
+        return real(self, block)
+
+    monkeypatch.setattr(semantic.PairFinder, "__call__", counted)
+    assert list(semantic.pairs(view, kept, 0.6, 5)) == blocks
+    assert len(asked) < 60
+    assert blocks
+
+
 def test_bad_options_and_no_vectors(memory: Memory, dense: Memory) -> None:
     fill(memory, list("ab"))
     assert semantic.build(memory) == LinkCounts()

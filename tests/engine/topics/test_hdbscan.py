@@ -243,9 +243,9 @@ def test_progress_comes_and_may_end_the_run() -> None:
 
 
 def test_coarse_arithmetic_gives_way_where_it_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    from lamina_engine.topics import hdbscan
+    from lamina_kernels.hdbscan import certified
 
-    monkeypatch.setattr(hdbscan, "_SAMPLE", 64)
+    monkeypatch.setattr(certified, "_SAMPLE", 64)
     rows = (5.0 + 0.001 * np.random.default_rng(6).standard_normal((300, 16))).astype(np.float32)
     used: list[str] = []
     real = pack
@@ -254,7 +254,7 @@ def test_coarse_arithmetic_gives_way_where_it_proves_nothing(monkeypatch: pytest
         used.append(arithmetic)
         return real(points, arithmetic, **options)
 
-    monkeypatch.setattr(hdbscan, "pack", watched)
+    monkeypatch.setattr(certified, "pack", watched)
     got = grow(rows, arithmetic="int8-portable", metric="cosine")
     assert used[-1] == "int16-portable"
     assert got.spanning_tree.weights.tobytes() == grow(rows, arithmetic="float32").spanning_tree.weights.tobytes()
@@ -271,7 +271,7 @@ def test_few_rows_without_numba_give_the_same_to_the_bit(
     ref = grow(rows, metric=metric, arithmetic="float32")
     monkeypatch.setattr(hdbscan, "is_ready", lambda kernel: False)
     monkeypatch.setattr(hdbscan, "_patience", hdbscan._Patience(2 * n * n))
-    monkeypatch.setattr(hdbscan, "pack", None)  # would be called next
+    monkeypatch.setattr(hdbscan, "pack_for_proofs", None)  # would be called next
     for _ in range(2):
         got = grow(rows, metric=metric)
         assert got.core_distances.tobytes() == ref.core_distances.tobytes()
