@@ -10,14 +10,16 @@ that bound, it is the core distance. Rows that fail this are searched again with
 # an element of an array is a number to the compiler, and may be an array to a checker of stubs
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from lamina_kernels._jit import kernel
 from lamina_kernels.hdbscan.packed import Packed, aligned_words, gather, score
-from lamina_kernels.layouts import F32, F64, I32, Neighbors, Points
+from lamina_kernels.layouts import F32, F64, I32, I64, Neighbors, Points
 from lamina_kernels.simd import LANES, STEP, beats, insert_sorted, lowest_bit, square_distance
+from lamina_kernels.sorting import sort_rows
 from lamina_kernels.threads import ThreadTeam
 
 TILE_ROWS: Final = 192
@@ -51,13 +53,51 @@ def uncertain_share(points: Points, packed: Packed, k: int, listed: int, team: T
     return float(np.mean(found.core > found.bound))
 
 
+class BestLists(NamedTuple):
+    """The best pairs of each row so far, in no order.
+
+    Attributes
+    ----------
+    keys : int64 (n, 2 K)
+        A score and the row it is with, as one number; the better the greater.
+    counts : int32 (n,)
+        How many of them count; the rest is room, so that a list is thinned out once for about K pairs.
+    """
+
+    keys: I64
+    counts: I32
+
+    @classmethod
+    def empty(cls, n: int, listed: int) -> BestLists:
+        """Return lists of ``listed`` pairs without any."""
+        return cls(np.empty((n, 2 * listed), np.int64), np.zeros(n, np.int32))
+
+    def part(self, rows: slice) -> BestLists:
+        """Return the lists of some rows."""
+        return BestLists(self.keys[rows], self.counts[rows])
+
+
+def join_lists(lists: Sequence[BestLists], team: ThreadTeam) -> tuple[F32, I32]:
+    """Return the K best pairs of each row in any of some lists, best first: scores and rows."""
+    n, width = lists[0].keys.shape
+    scores, rows = np.full((n, width // 2), -np.inf, np.float32), np.zeros((n, width // 2), np.int32)
+
+    def join(_: int, start: int) -> None:
+        part = slice(start, start + _LISTS)
+        for other in lists[1:]:
+            join_best(*other.part(part), *lists[0].part(part))
+        sort_best(*lists[0].part(part), rows[part], scores[part])
+
+    team.run(join, range(0, n, _LISTS))
+    return scores, rows
+
+
 def search(n: int, packed: Packed, listed: int, team: ThreadTeam) -> tuple[F32, I32]:
     """Return the K best estimates of each row, best first, and their rows."""
     floors = np.full(n + TILE_COLUMNS, -np.inf, np.float32)
     blocks = range(0, n, TILE_ROWS)
     slots = range(min(team.threads, len(blocks)))
-    scores = [np.full((n, listed), -np.inf, np.float32) for _ in slots]
-    rows = [np.zeros((n, listed), np.int32) for _ in slots]
+    lists = [BestLists.empty(n, listed) for _ in slots]
     tiles = [make_tiles(packed) for _ in slots]
 
     def work(slot: int, start: int) -> None:
@@ -68,17 +108,10 @@ def search(n: int, packed: Packed, listed: int, team: ThreadTeam) -> tuple[F32, 
             last = min(column + TILE_COLUMNS, n)
             out = tiles[slot].scores[: block.size // (packed.groups + 2)]
             score(packed, block, column, last, out)
-            keep_best(out, start, stop, column, column, last, rows[slot], scores[slot], floors)
+            keep_best(out, start, stop, column, column, last, *lists[slot], floors)
 
     team.run(work, blocks, costs=[n - start for start in blocks])
-
-    def join(_: int, start: int) -> None:
-        part = slice(start, start + _LISTS)
-        for other in slots[1:]:
-            join_best(rows[other][part], scores[other][part], rows[0][part], scores[0][part])
-
-    team.run(join, range(0, n, _LISTS) if len(slots) > 1 else ())
-    return scores[0], rows[0]
+    return join_lists(lists, team)
 
 
 def measure_lists(points: Points, packed: Packed, scores: F32, rows: I32, k: int, team: ThreadTeam) -> Neighbors:
@@ -130,16 +163,68 @@ def _insert_nearest(rows: I32, distances: F64, i: int, row: int, distance: float
     rows[i, at] = row
 
 
+@kernel
+def _key_of(score: float, row: int) -> int:
+    """Return a pair as one number, in the order of scores: bits of floats are in theirs, but for a sign."""
+    bits = np.int64(np.float32(score).view(np.int32))
+    bits ^= (bits >> 32) & 0x7FFFFFFF
+    return int((bits << 32) | row)
+
+
+@kernel
+def _score_of(key: int) -> np.float32:
+    bits = np.int64(key) >> 32
+    bits ^= (bits >> 32) & 0x7FFFFFFF
+    return np.int32(bits).view(np.float32)
+
+
+@kernel
+def _put(keys: I64, counts: I32, i: int, key: int) -> bool:
+    """Add a key to a list; return whether the list is full now."""
+    at = counts[i]
+    keys[i, at] = key
+    counts[i] = at + 1
+    return bool(at + 1 == keys.shape[1])  # who asks thins it out: in here that would not be compiled into the loop
+
+
+@kernel
+def _thin_out(keys: I64, counts: I32, i: int) -> np.float32:
+    """Drop about half of a full list, the lowest; return a score that the K best are not below."""
+    width = keys.shape[1]
+    k = width // 2
+    low = high = keys[i, 0]
+    for p in range(width):
+        low, high = min(low, keys[i, p]), max(high, keys[i, p])
+    low -= 1
+    while True:  # more than enough lie above low, too few above high
+        middle = (low >> 1) + (high >> 1) + (low & high & 1)
+        above = 0
+        for p in range(width):
+            above += keys[i, p] > middle
+        if above < k:
+            high = middle
+            continue
+        low = middle
+        if above <= k + k // 4:
+            break
+    count = 0
+    for p in range(width):  # without a jump that depends on a key
+        key = keys[i, p]
+        keys[i, count] = key
+        count += key > low
+    counts[i] = count
+    return _score_of(low)
+
+
 def _best_examples() -> tuple[object, ...]:
     floors = np.full(2 + LANES, np.inf, np.float32)
-    lists = np.zeros((2, 1), np.int32), np.zeros((2, 1), np.float32)
-    return np.zeros((6, LANES), np.float32), 0, 2, 0, 0, 2, *lists, floors
+    return np.zeros((6, LANES), np.float32), 0, 2, 0, 0, 2, *BestLists.empty(2, 1), floors
 
 
 @kernel(examples=[_best_examples])
 def keep_best(
     tile: F32, start: int, stop: int, column: int, begin: int, last: int,
-    out_rows: I32, out_scores: F32, out_floors: F32,
+    out_keys: I64, out_counts: I32, out_floors: F32,
 ) -> None:  # fmt: skip
     """Keep the best of a tile's pairs, for its rows and for its columns.
 
@@ -151,18 +236,19 @@ def keep_best(
     column, begin, last : int
         Its first column, and the columns that count: ``begin`` to ``last``, and of these only those that are greater
         than the row, so that each pair is seen once.
-    out_rows, out_scores : int32 and float32 (n, K)
-        Lists of all rows, best first; changed.
+    out_keys, out_counts
+        The fields of `BestLists` of all rows; changed.
     out_floors : float32 (at least n + the tile's columns,)
         A score at or below its row's floor is not among the K best; raised. Threads may share it: they only write
         what one of them has found to be a floor, so that a value which is overwritten by a lower one costs time only.
 
     Notes
     -----
-    64 pairs at a time are compared with the lower of both floors; few pass.
+    64 pairs at a time are compared with the lower of both floors; few pass. A list is thinned out when it has 2 K pairs,
+    which takes a third of what putting each pair in its place does.
     """
     flat = tile.reshape(tile.size)
-    width, k = tile.shape[1], out_scores.shape[1]
+    width = tile.shape[1]
     for i in range(start, stop):
         base = (i - start) * width
         first = max(begin, i + 1) - column
@@ -175,35 +261,55 @@ def keep_best(
                 if x < first or j >= last:
                     continue
                 score = flat[base + x]
-                if score > out_floors[i] and score > out_scores[i, k - 1]:
-                    _insert(out_rows, out_scores, i, j, score)
-                    out_floors[i] = max(out_floors[i], out_scores[i, k - 1])
-                if score > out_floors[j] and score > out_scores[j, k - 1]:
-                    _insert(out_rows, out_scores, j, i, score)
-                    out_floors[j] = max(out_floors[j], out_scores[j, k - 1])
+                if score > out_floors[i] and _put(out_keys, out_counts, i, _key_of(score, j)):
+                    out_floors[i] = max(out_floors[i], _thin_out(out_keys, out_counts, i))
+                if score > out_floors[j] and _put(out_keys, out_counts, j, _key_of(score, i)):
+                    out_floors[j] = max(out_floors[j], _thin_out(out_keys, out_counts, j))
 
 
 def _join_examples() -> tuple[object, ...]:
-    return tuple(np.zeros((1, 1), kind) for kind in (np.int32, np.float32, np.int32, np.float32))
+    return *BestLists.empty(1, 1), *BestLists.empty(1, 1)
 
 
 @kernel(examples=[_join_examples])
-def join_best(rows: I32, scores: F32, out_rows: I32, out_scores: F32) -> None:
-    """Keep the best of two lists of different rows.
+def join_best(keys: I64, counts: I32, out_keys: I64, out_counts: I32) -> None:
+    """Add the pairs of some lists to those of others, which are of the same rows with other ones.
 
     Parameters
     ----------
-    rows, scores : int32 and float32 (n, K)
-        Best first.
-    out_rows, out_scores : int32 and float32 (n, K)
-        Best first; changed.
+    keys, counts
+        The fields of `BestLists`.
+    out_keys, out_counts
+        Those of others as long; changed.
     """
-    n, k = rows.shape
-    for i in range(n):
-        for p in range(k):
-            if scores[i, p] <= out_scores[i, k - 1]:
-                break
-            _insert(out_rows, out_scores, i, rows[i, p], scores[i, p])
+    for i in range(counts.size):
+        for p in range(counts[i]):
+            if _put(out_keys, out_counts, i, keys[i, p]):
+                _thin_out(out_keys, out_counts, i)
+
+
+def _sort_examples() -> tuple[object, ...]:
+    return *BestLists.empty(1, 1), np.zeros((1, 1), np.int32), np.zeros((1, 1), np.float32)
+
+
+@kernel(examples=[_sort_examples])
+def sort_best(out_keys: I64, out_counts: I32, out_rows: I32, out_scores: F32) -> None:
+    """Write the K best pairs of lists, best first.
+
+    Parameters
+    ----------
+    out_keys, out_counts
+        The fields of `BestLists`; sorted.
+    out_rows, out_scores : int32 and float32 (n, K)
+        Written, as far as there are pairs.
+    """
+    for i in range(out_counts.size):
+        count = out_counts[i]
+        sort_rows(out_keys[i], count)
+        for p in range(min(count, out_rows.shape[1])):
+            key = out_keys[i, count - 1 - p]
+            out_rows[i, p] = key & 0x7FFFFFFF
+            out_scores[i, p] = _score_of(key)
 
 
 def _measure_examples() -> tuple[object, ...]:

@@ -22,8 +22,9 @@ from lamina_kernels.hdbscan.neighbors import (
     SHRINK,
     TILE_COLUMNS,
     TILE_ROWS,
+    BestLists,
     Tiles,
-    join_best,
+    join_lists,
     keep_best,
     list_bounds,
     make_tiles,
@@ -244,8 +245,7 @@ class PairBounds:
         """Note the best score of any two spans, and list neighbours: of clumps within them."""
         team, rest, end = self._team, self._parts[-1], self._order.size
         slots = range(team.threads)
-        scores = [np.full((end, listed), -np.inf, np.float32) for _ in slots]
-        places = [np.zeros((end, listed), np.int32) for _ in slots]
+        lists = [BestLists.empty(end, listed) for _ in slots]
         within = np.full(end + 2 * TILE_COLUMNS, -np.inf, np.float32)
         across = within.copy()
         across[: rest.start] = np.inf  # rows of clumps are not listed there
@@ -256,16 +256,15 @@ class PairBounds:
             after, columns = start, self._source.columns
             if part is not rest:
                 mine, after = slice(part.start, part.stop), -(-part.stop // columns) * columns
-                kept = places[slot][mine], scores[slot][mine], within[part.start :]
+                own = lists[slot].part(mine)
+                kept = own.keys, own.counts, within[part.start :]
                 self._note(part, start, stop, start, part.stop, memory[slot], kept if listed else None)
-            kept = places[slot], scores[slot], across
+            kept = lists[slot].keys, lists[slot].counts, across
             self._note(rest, start, stop, after, end, memory[slot], kept if listed else None)
 
         jobs = [(part, *tile) for part in self._parts for tile in self._cut_tiles(part)]
         team.run(work, jobs, costs=[end - start for _, start, _ in jobs])
-        for slot in slots[1:]:
-            join_best(places[slot], scores[slot], places[0], scores[0])
-        return scores[0], places[0]
+        return join_lists(lists, team)
 
     def _cut_tiles(self, part: _Part) -> list[tuple[int, int]]:
         """Return tiles of whole spans, so that no two threads note the same ones."""
@@ -280,7 +279,7 @@ class PairBounds:
 
     def _note(
         self, part: _Part, start: int, stop: int, first: int, end: int, memory: Tiles,
-        kept: tuple[I32, F32, F32] | None,
+        kept: tuple[I64, I32, F32] | None,
     ) -> None:  # fmt: skip
         """Score places ``start``–``stop`` with ``first``–``end``, note the best, keep lists."""
         shift, packed = part.shift, part.packed

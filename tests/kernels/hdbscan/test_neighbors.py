@@ -4,11 +4,14 @@ import threading
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from lamina_kernels.hdbscan.certified import nearest
-from lamina_kernels.hdbscan.neighbors import uncertain_share
+from lamina_kernels.hdbscan.neighbors import BestLists, join_lists, keep_best, uncertain_share
 from lamina_kernels.hdbscan.packed import Arithmetic, pack
 from lamina_kernels.layouts import F32, Neighbors, Points
+from lamina_kernels.simd import LANES
 from lamina_kernels.threads import ThreadTeam
 from tests.oracles.density import core_distances, distances
 
@@ -126,3 +129,28 @@ def test_a_worker_s_failure_is_the_caller_s() -> None:
     done: list[int] = []
     team.run(lambda _, item: done.append(item), range(4), costs=[1, 2, 3, 4])  # the team can be used again
     assert sorted(done) == [0, 1, 2, 3]
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 40), st.integers(1, 150), st.sampled_from([2, 9, 1_000]))
+def test_lists_hold_the_best_pairs(seed: int, listed: int, n: int, values: int) -> None:
+    rng = np.random.default_rng(seed)
+    whole = rng.integers(-values, 3, (n, n)).astype(np.float32) / 7
+    scores = np.triu(whole, 1) + np.triu(whole, 1).T
+    slots = [BestLists.empty(n, listed) for _ in range(2)]
+    floors = np.full(n + 2 * LANES, -np.inf, np.float32)
+    for start in range(0, n, 6):
+        stop = min(start + 6, n)
+        for column in range(start - start % 6, n, LANES):
+            tile = np.full((6, LANES), -np.inf, np.float32)
+            last = min(column + LANES, n)
+            tile[: stop - start, : last - column] = scores[start:stop, column:last]
+            keep_best(tile, start, stop, column, column, last, *slots[int(rng.integers(2))], floors)
+    got_scores, got_rows = join_lists(slots, ThreadTeam(1))
+    for i in range(n):
+        best = np.sort(np.delete(scores[i], i))[::-1][:listed]
+        count = best.size
+        assert got_scores[i, :count].tolist() == best.tolist()
+        assert (got_scores[i, count:] == -np.inf).all()
+        assert len(set(got_rows[i, :count].tolist()) - {i}) == count
+        assert scores[i, got_rows[i, :count]].tolist() == best.tolist()
