@@ -125,8 +125,7 @@ def _first_look(points: Points, packed: Packed, k: int, listed: int, team: Threa
             found = survey.build(leader_order(points, packed, order, team), k, listed)
             if found is not None:
                 return found
-    scores, rows = search(n, packed, listed, team)
-    return measure_lists(points, packed, scores, rows, k, team)
+    return measure_lists(points, packed, *search(n, packed, listed, team), k, team)
 
 
 def _search_again(

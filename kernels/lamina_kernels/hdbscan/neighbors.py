@@ -48,8 +48,7 @@ def make_tiles(packed: Packed) -> Tiles:
 
 def uncertain_share(points: Points, packed: Packed, k: int, listed: int, team: ThreadTeam) -> float:
     """Return the share of sampled rows whose core distance one pass leaves uncertain."""
-    scores, rows = search(points.factors.size, packed, listed, team)
-    found = measure_lists(points, packed, scores, rows, k, team)
+    found = measure_lists(points, packed, *search(points.factors.size, packed, listed, team), k, team)
     return float(np.mean(found.core > found.bound))
 
 
@@ -78,22 +77,22 @@ class BestLists(NamedTuple):
 
 
 def join_lists(lists: Sequence[BestLists], team: ThreadTeam) -> tuple[F32, I32]:
-    """Return the K best pairs of each row in any of some lists, best first: scores and rows."""
+    """Return the K-th best score of each row in any of some lists, and the rows of the K best (n, K)."""
     n, width = lists[0].keys.shape
-    scores, rows = np.full((n, width // 2), -np.inf, np.float32), np.zeros((n, width // 2), np.int32)
+    worst, rows = np.full(n, -np.inf, np.float32), np.zeros((n, width // 2), np.int32)
 
     def join(_: int, start: int) -> None:
         part = slice(start, start + _LISTS)
         for other in lists[1:]:
             join_best(*other.part(part), *lists[0].part(part))
-        sort_best(*lists[0].part(part), rows[part], scores[part])
+        take_best(*lists[0].part(part), rows[part], worst[part])
 
     team.run(join, range(0, n, _LISTS))
-    return scores, rows
+    return worst, rows
 
 
 def search(n: int, packed: Packed, listed: int, team: ThreadTeam) -> tuple[F32, I32]:
-    """Return the K best estimates of each row, best first, and their rows."""
+    """Return the K-th best estimate of each row, and the rows of the K best (n, K)."""
     floors = np.full(n + TILE_COLUMNS, -np.inf, np.float32)
     blocks = range(0, n, TILE_ROWS)
     slots = range(min(team.threads, len(blocks)))
@@ -114,11 +113,11 @@ def search(n: int, packed: Packed, listed: int, team: ThreadTeam) -> tuple[F32, 
     return join_lists(lists, team)
 
 
-def measure_lists(points: Points, packed: Packed, scores: F32, rows: I32, k: int, team: ThreadTeam) -> Neighbors:
-    """Return sorted lists with exact distances, and the bounds that estimates prove."""
+def measure_lists(points: Points, packed: Packed, worst: F32, rows: I32, k: int, team: ThreadTeam) -> Neighbors:
+    """Return sorted lists with exact distances, and the bounds that the worst estimates of lists prove."""
     n, listed = rows.shape
     distances = np.empty((n, listed))
-    bound = list_bounds(scores[:, -1].astype(np.float64), packed) if listed < n - 1 else np.full(n, np.inf)
+    bound = list_bounds(worst.astype(np.float64), packed) if listed < n - 1 else np.full(n, np.inf)
 
     def work(_: int, start: int) -> None:
         team.check()
@@ -188,27 +187,26 @@ def _put(keys: I64, counts: I32, i: int, key: int) -> bool:
 
 
 @kernel
-def _thin_out(keys: I64, counts: I32, i: int) -> np.float32:
-    """Drop about half of a full list, the lowest; return a score that the K best are not below."""
-    width = keys.shape[1]
-    k = width // 2
+def _thin_out(keys: I64, counts: I32, i: int, least: int, most: int) -> np.float32:
+    """Drop the lowest of a list but for ``least`` to ``most``; return a score that the ``least`` best are not below."""
+    size = counts[i]
     low = high = keys[i, 0]
-    for p in range(width):
+    for p in range(size):
         low, high = min(low, keys[i, p]), max(high, keys[i, p])
     low -= 1
-    while True:  # more than enough lie above low, too few above high
+    while True:  # enough lie above low, too few above high
         middle = (low >> 1) + (high >> 1) + (low & high & 1)
         above = 0
-        for p in range(width):
+        for p in range(size):
             above += keys[i, p] > middle
-        if above < k:
+        if above < least:
             high = middle
             continue
         low = middle
-        if above <= k + k // 4:
+        if above <= most:
             break
     count = 0
-    for p in range(width):  # without a jump that depends on a key
+    for p in range(size):  # without a jump that depends on a key
         key = keys[i, p]
         keys[i, count] = key
         count += key > low
@@ -248,7 +246,7 @@ def keep_best(
     which takes a third of what putting each pair in its place does.
     """
     flat = tile.reshape(tile.size)
-    width = tile.shape[1]
+    width, k = tile.shape[1], out_keys.shape[1] // 2
     for i in range(start, stop):
         base = (i - start) * width
         first = max(begin, i + 1) - column
@@ -262,9 +260,9 @@ def keep_best(
                     continue
                 score = flat[base + x]
                 if score > out_floors[i] and _put(out_keys, out_counts, i, _key_of(score, j)):
-                    out_floors[i] = max(out_floors[i], _thin_out(out_keys, out_counts, i))
+                    out_floors[i] = max(out_floors[i], _thin_out(out_keys, out_counts, i, k, k + k // 4))
                 if score > out_floors[j] and _put(out_keys, out_counts, j, _key_of(score, i)):
-                    out_floors[j] = max(out_floors[j], _thin_out(out_keys, out_counts, j))
+                    out_floors[j] = max(out_floors[j], _thin_out(out_keys, out_counts, j, k, k + k // 4))
 
 
 def _join_examples() -> tuple[object, ...]:
@@ -282,34 +280,40 @@ def join_best(keys: I64, counts: I32, out_keys: I64, out_counts: I32) -> None:
     out_keys, out_counts
         Those of others as long; changed.
     """
+    k = keys.shape[1] // 2
     for i in range(counts.size):
         for p in range(counts[i]):
             if _put(out_keys, out_counts, i, keys[i, p]):
-                _thin_out(out_keys, out_counts, i)
+                _thin_out(out_keys, out_counts, i, k, k + k // 4)
 
 
-def _sort_examples() -> tuple[object, ...]:
-    return *BestLists.empty(1, 1), np.zeros((1, 1), np.int32), np.zeros((1, 1), np.float32)
+def _take_examples() -> tuple[object, ...]:
+    return *BestLists.empty(1, 1), np.zeros((1, 1), np.int32), np.zeros(1, np.float32)
 
 
-@kernel(examples=[_sort_examples])
-def sort_best(out_keys: I64, out_counts: I32, out_rows: I32, out_scores: F32) -> None:
-    """Write the K best pairs of lists, best first.
+@kernel(examples=[_take_examples])
+def take_best(out_keys: I64, out_counts: I32, out_rows: I32, out_worst: F32) -> None:
+    """Write the rows of the K best pairs of lists, best first, and the score of the worst of them.
 
     Parameters
     ----------
     out_keys, out_counts
-        The fields of `BestLists`; sorted.
-    out_rows, out_scores : int32 and float32 (n, K)
+        The fields of `BestLists`; thinned out to K and sorted.
+    out_rows : int32 (n, K)
         Written, as far as there are pairs.
+    out_worst : float32 (n,)
+        Written for lists with K pairs.
     """
+    k = out_rows.shape[1]
     for i in range(out_counts.size):
+        if out_counts[i] > k:
+            _thin_out(out_keys, out_counts, i, k, k)
         count = out_counts[i]
         sort_rows(out_keys[i], count)
-        for p in range(min(count, out_rows.shape[1])):
-            key = out_keys[i, count - 1 - p]
-            out_rows[i, p] = key & 0x7FFFFFFF
-            out_scores[i, p] = _score_of(key)
+        for p in range(count):  # in an order much like that of distances, in which they are sorted next
+            out_rows[i, p] = out_keys[i, count - 1 - p] & 0x7FFFFFFF
+        if 0 < count == k:  # a survey may list none
+            out_worst[i] = _score_of(out_keys[i, 0])
 
 
 def _measure_examples() -> tuple[object, ...]:

@@ -339,20 +339,20 @@ class PairBounds:
         found = slice(int(self._at[part.start]), int(self._at[part.stop - 1]) + 1)
         return found, found
 
-    def _neighbors(self, scores: F32, places: I32, k: int) -> Neighbors:
+    def _neighbors(self, worst: F32, places: I32, k: int) -> Neighbors:
         """Return exact distances of listed rows; rows of a clump are bounded by its surroundings."""
         rows = self._order[places[self._place]].astype(np.int32)
         for part in self._parts[:-1]:
             own = self._order[part.start : part.stop]
             rows[own] = own[places[part.start : part.stop]]
-        found = measure_lists(self._points, self._source, scores[self._place], rows, k, self._team)
+        found = measure_lists(self._points, self._source, worst[self._place], rows, k, self._team)
         outside = self._gaps if len(self._parts) == 1 else self._gaps.copy()
         for part in self._parts[:-1]:
             outside[self._part_slices(part)] = np.inf
         far = outside.min(1)
         for part in self._parts[:-1]:
             own = self._order[part.start : part.stop]
-            bound = list_bounds(scores[part.start : part.stop, -1].astype(np.float64), part.packed)
+            bound = list_bounds(worst[part.start : part.stop].astype(np.float64), part.packed)
             found.bound[own] = np.minimum(bound, far[self._span[own]])
         return found
 
