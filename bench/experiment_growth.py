@@ -91,6 +91,7 @@ def measure(corpus: Corpus, size: int, folder: Path, *, reindex: bool = False) -
         found["add_rows_per_s"], found["add_own_mib"] = size / add_s, peak.mib
         found["found_s"] = seconds(lambda: vault.recall("harbour", K))
         found["close_s"] = seconds(vault.close)
+    os.sync()  # what still goes to the disk is not the reader's
     found["bytes_per_row"] = sum(path.stat().st_size for path in place.rglob("*") if path.is_file()) / size
     questions = folder / "questions.json"
     questions.write_text(json.dumps([(query.text, query.vector.tolist()) for query in asked]), encoding="utf-8")
@@ -117,6 +118,7 @@ def measure(corpus: Corpus, size: int, folder: Path, *, reindex: bool = False) -
         starts = range(0, size - 1, LINKED)
         drafts = [Draft(str(row), str(row + 1), "next") for row in starts]
         found["links_s"] = seconds(lambda: write(vault._memory, drafts))
+    os.sync()
     with lamina.open(place, mode="r") as vault:
         found["linked_ms"] = times(lambda query: _default(vault, query), asked)
     with lamina.open(place) as vault:
@@ -215,7 +217,10 @@ def own_mib() -> float:
 
 
 def cold(place: Path, questions: Path, *as_of: str) -> tuple[float, float]:
-    """Return the time to the first answer of a process, s, and its own memory after all, MiB: medians of five."""
+    """Return the time to the first answer of a process, s, and its own memory after all of them, MiB: medians of five.
+
+    The memory is without what Python and NumPy take, and with that of all other libraries and of compiled kernels.
+    """
     command = [sys.executable, "-c", COLD, str(place), str(questions), *as_of]
     done = [subprocess.run(command, capture_output=True, text=True, check=True).stdout for _ in range(5)]
     seconds_, mib = np.median([json.loads(each) for each in done], axis=0)
