@@ -12,7 +12,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,9 +21,12 @@ from bench.conftest import CACHE, TIMED
 from bench.machine import busy_cores
 
 FOLDER: Final = Path(__file__).parent
-PAGES: Final[tuple[str, ...]] = ("cold", "recall", "add", "kernels", "hierarchy", "integrations", "mcp")
-"""Benches whose tables docs/benchmarks.md and the README show; the cheapest come first, so that a mistake shows soon."""
 SIZES: Final = "10k,100k"
+PAGES: Final[dict[str, str]] = {
+    "cold": SIZES, "recall": SIZES, "add": SIZES, "kernels": SIZES, "hierarchy": "6k,20k,50k", "integrations": SIZES, "mcp": SIZES,
+}  # fmt: skip
+"""Benches whose tables docs/benchmarks.md and the README show, with the rows that they are run at; the cheapest come first, so
+that a mistake shows soon. Exact peers of the hierarchy take no more than 20,000 rows."""
 QUIET_CORES: Final = 0.3
 """Cores that others may use when a run begins."""
 
@@ -46,10 +49,11 @@ def merged(results: Sequence[dict[str, Any]]) -> dict[str, Any]:
     return {**first, "benchmarks": [bench for result in results for bench in result["benchmarks"]]}
 
 
-def run(files: Sequence[Path], sizes: str, folder: Path) -> tuple[Path, list[str]]:
-    """Run bench files into ``folder/result.json``; return it, and the names of the files that failed."""
+def run(benches: Mapping[str, str], folder: Path) -> tuple[Path, list[str]]:
+    """Run benches at their sizes into ``folder/result.json``; return it, and the names of the files that failed."""
     results, failed = [], []
-    for path in files:
+    for name, sizes in benches.items():
+        path = FOLDER / f"bench_{name}.py"
         target = folder / f"{path.stem}.json"
         command = [sys.executable, "-m", "pytest", "-q", str(path), "--benchmark-only", f"--sizes={sizes}"]
         done = subprocess.run(
@@ -68,7 +72,9 @@ def run(files: Sequence[Path], sizes: str, folder: Path) -> tuple[Path, list[str
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.record", description=__doc__)
     parser.add_argument("--all", action="store_true", help=f"every table of the pages in one run: {', '.join(PAGES)}")
-    parser.add_argument("--sizes", help=f"rows, such as 10k,100k,1M; {TIMED} unless given, {SIZES} with --all")
+    parser.add_argument(
+        "--sizes", help=f"rows, such as 10k,100k,1M; {TIMED} unless given, with --all those of the pages"
+    )
     parser.add_argument("--only", metavar="NAME,NAME", help="such as recall,scoring; all files unless given")
     parser.add_argument("--twice", action="store_true", help="run everything again, and say where the two differ")
     parser.add_argument("--show", action="store_true", help="print the tables and record nothing")
@@ -81,18 +87,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
         return 2
     if given.all:
-        names, sizes = PAGES, given.sizes or SIZES
+        benches = {name: given.sizes or sizes for name, sizes in PAGES.items()}
     else:
         every = [path.stem.removeprefix("bench_") for path in sorted(FOLDER.glob("bench_*.py"))]
-        names, sizes = tuple(sorted(given.only.split(","))) if given.only else tuple(every), given.sizes or TIMED
-    files = [FOLDER / f"bench_{name}.py" for name in names]
+        benches = dict.fromkeys(sorted(given.only.split(",")) if given.only else every, given.sizes or TIMED)
     with tempfile.TemporaryDirectory(prefix="lamina-bench-") as scratch:
         os.environ.setdefault(CACHE, str(Path(scratch) / "cache"))
         results, failed = [], list[str]()
         for number in range(2 if given.twice else 1):
             folder = Path(scratch) / f"run-{number}"
             folder.mkdir()
-            result, wrong = run(files, sizes, folder)
+            result, wrong = run(benches, folder)
             results.append(result)
             failed += wrong
         if given.show:
