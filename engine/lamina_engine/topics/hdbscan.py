@@ -95,7 +95,7 @@ def grow(
     Notes
     -----
     Exact: O(n² d / 2) in the packed arithmetic. Approximate: O(n^1.5 d). Memory besides the vectors: 0.25 to 1 times
-    theirs, and 16 K n bytes and less for lists of K = 16 or 32.
+    theirs, and 16 K n bytes a thread for lists of K = 16 or 32.
     """
     _check(min_samples=min_samples, metric=metric, method=method, threads=threads)
     if len(vectors) < 2:

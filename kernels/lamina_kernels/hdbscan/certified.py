@@ -103,7 +103,7 @@ def nearest(
 
     Notes
     -----
-    O(n² d / 2) in the packed arithmetic, O(n K d) in float64, 8 n K bytes a thread.
+    O(n² d / 2) in the packed arithmetic, O(n K d) in float64, 16 n K bytes a thread.
     """
     survey = survey or PairBounds(points, packed, team)
     found = _first_look(points, packed, k, listed, team, survey)

@@ -18,7 +18,7 @@ import numpy as np
 from lamina_kernels._jit import kernel
 from lamina_kernels.hdbscan.packed import Packed, aligned_words, gather, score
 from lamina_kernels.layouts import F32, F64, I32, I64, Neighbors, Points
-from lamina_kernels.simd import LANES, STEP, beats, insert_sorted, lowest_bit, square_distance
+from lamina_kernels.simd import LANES, beats, lowest_bit, square_distance
 from lamina_kernels.sorting import sort_rows
 from lamina_kernels.threads import ThreadTeam
 
@@ -132,22 +132,6 @@ def list_bounds(scores: F64, packed: Packed) -> F64:
     """Return, row by row, the least distance that estimated scores allow."""
     square = -2.0 * (scores + packed.margin)
     return np.sqrt(np.maximum(square, 0.0)) * (SHRINK / packed.scale)
-
-
-@kernel
-def _insert(rows: I32, scores: F32, i: int, row: int, score: float) -> None:
-    """Put a row into a list that is sorted best first, in place of the last."""
-    k = scores.shape[1]
-    if k % STEP == 0:
-        insert_sorted(rows, scores, i * k, k, np.int32(row), np.float32(score))
-        return
-    at = k - 1
-    while at > 0 and scores[i, at - 1] < score:
-        scores[i, at] = scores[i, at - 1]
-        rows[i, at] = rows[i, at - 1]
-        at -= 1
-    scores[i, at] = score
-    rows[i, at] = row
 
 
 @kernel

@@ -20,12 +20,28 @@ from typing import Final
 import numpy as np
 
 from lamina_kernels._jit import kernel
-from lamina_kernels.hdbscan.neighbors import _insert, _insert_nearest
+from lamina_kernels.hdbscan.neighbors import _insert_nearest
 from lamina_kernels.layouts import BOOL, F32, F64, I32, I64
-from lamina_kernels.simd import LANES, beats, lowest_bit, square_distance
+from lamina_kernels.simd import LANES, STEP, beats, insert_sorted, lowest_bit, square_distance
 
 NONE: Final = -1
 """An entry of a list that nothing has filled."""
+
+
+@kernel
+def _insert(rows: I32, scores: F32, i: int, row: int, score: float) -> None:
+    """Put a row into a list that is sorted best first, in place of the last."""
+    k = scores.shape[1]
+    if k % STEP == 0:
+        insert_sorted(rows, scores, i * k, k, np.int32(row), np.float32(score))
+        return
+    at = k - 1
+    while at > 0 and scores[i, at - 1] < score:
+        scores[i, at] = scores[i, at - 1]
+        rows[i, at] = rows[i, at - 1]
+        at -= 1
+    scores[i, at] = score
+    rows[i, at] = row
 
 
 def _cells_examples() -> tuple[object, ...]:
