@@ -1,7 +1,8 @@
 """One vault at several sizes, up to several million rows: ``python -m bench.experiment_growth --sizes 1M,5M``.
 
-Prints a JSON line for each size. Rows past the corpus of `bench.corpus` are made up: the first half of one text and the
-second half of another, with the middle of their vectors. Nothing else should run meanwhile.
+Prints a JSON line for each size; ``--table`` prints those in ``growth.jsonl`` as docs/benchmarks.md has them. Rows past the
+corpus of `bench.corpus` are made up: the first half of one text and the second half of another, with the middle of their
+vectors. Nothing else should run meanwhile.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -30,6 +31,7 @@ from bench.systems import Lamina
 from bench.timing import parse_size
 from lamina_engine.graph.log import Draft, write
 
+LINES: Final = Path(__file__).with_name("growth.jsonl")
 BATCH: Final = 1_000_000
 STRIDE: Final = 104_729
 """A prime: rows so far apart make the two halves of a made-up row."""
@@ -68,9 +70,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", default="1M,5M", help="rows of the vaults")
     parser.add_argument("--corpus", default="1M", help="rows of the corpus that they are made of")
+    parser.add_argument("--table", action="store_true", help="print what was recorded, and measure nothing")
     parser.add_argument("--reindex", action="store_true", help="make all indexes again, too")
     parser.add_argument("--cache", type=Path, default=Path(os.environ.get("LAMINA_BENCH_DIR", tempfile.gettempdir())))
     given = parser.parse_args(arguments)
+    if given.table:
+        print(table([json.loads(line) for line in LINES.read_text(encoding="utf-8").splitlines()]))
+        return
     corpus = load(given.cache, parse_size(given.corpus))
     for size in map(parse_size, given.sizes.split(",")):
         with tempfile.TemporaryDirectory(dir=given.cache) as name:
@@ -225,6 +231,48 @@ def cold(place: Path, questions: Path, *as_of: str) -> tuple[float, float]:
     done = [subprocess.run(command, capture_output=True, text=True, check=True).stdout for _ in range(5)]
     seconds_, mib = np.median([json.loads(each) for each in done], axis=0)
     return float(seconds_), float(mib)
+
+
+def table(lines: Sequence[Mapping[str, Any]]) -> str:
+    """Return recorded lines as a table in Markdown, a column for each size."""
+    named = {
+        "added, rows a second, until the log is durable": "add_rows_per_s",
+        "found by a recall, s later": "found_s",
+        "closed with all indexes, s later": "close_s",
+        "the writer's own memory beyond the table given, MiB": "add_own_mib",
+        "bytes a row on disk": "bytes_per_row",
+        "recall@10 of vectors": "recall_at_10",
+        "hybrid recall, p50 / p90 / p99, ms": "hybrid_ms",
+        "in one project of twenty": "project_ms",
+        "vectors only": "vectors_ms",
+        "words only": "words_ms",
+        "profile default": "default_ms",
+        "the same as of the middle row": "past_ms",
+        "the same with 20,000 facts, and a link for one row in five": "linked_ms",
+        "first answer of a process, s": "cold_s",
+        "the same as of the middle row, s": "cold_past_s",
+        "a reader's own memory, libraries and compiled kernels included, MiB": "reader_own_mib",
+        "20,000 facts added, s": "facts_s",
+        "a link for one row in five written, s": "links_s",
+        "verify, s": "verify_s",
+        "verify, every byte, s": "verify_deep_s",
+        "1,000 rows forgotten, s": "forget_s",
+        "own memory for it, MiB": "forget_own_mib",
+        "compact, s": "compact_s",
+    }
+    rows = [
+        f"| {name} | {' | '.join(_shown(line[key]) for line in lines)} |"
+        for name, key in named.items() if all(key in line for line in lines)
+    ]  # fmt: skip
+    heads = [f"{line['rows']:,} rows" for line in lines]
+    return "\n".join([f"|  | {' | '.join(heads)} |", "|" + " --- |" * (len(lines) + 1), *rows])
+
+
+def _shown(value: float | list[float]) -> str:
+    """Return a number, or several, with three digits that count."""
+    if isinstance(value, list):
+        return " / ".join(map(_shown, value))
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def times(ask: Callable[[Query], object], asked: Sequence[Query]) -> list[float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -47,3 +48,9 @@ def test_made_up_rows_are_two_halves_with_the_middle_of_their_vectors(corpus: Co
     middle = corpus.vectors[0] + corpus.vectors[other]
     assert third["vector"][0].as_py() == pytest.approx((middle / np.linalg.norm(middle)).tolist(), abs=1e-6)
     assert third["id"].to_pylist()[:2] == ["1200", "1201"]
+
+
+def test_the_page_shows_what_was_recorded() -> None:
+    lines = [json.loads(line) for line in experiment_growth.LINES.read_text(encoding="utf-8").splitlines()]
+    page = Path(__file__).parents[2] / "docs" / "benchmarks.md"
+    assert experiment_growth.table(lines) in page.read_text(encoding="utf-8")

@@ -166,7 +166,7 @@ class PairFinder:
         return result
 
     def find_listed(self, threads: int) -> tuple[list[Pair], NDArray[np.int64]]:
-        """Return the pairs of all positions that one pass over all pairs proves, and the other positions.
+        """Return the pairs that one pass over all pairs proves, and the positions without a proof.
 
         Of two unit rows the squared distance is 2 − 2 cosine. A row that is not listed is at least ``bound`` away, so
         a list is complete where that is beyond the threshold, or where enough of its rows are nearer.
@@ -192,7 +192,7 @@ class PairFinder:
 
 
 def _list_nearest(vectors: F32, k: int, threads: int) -> tuple[NDArray[np.int32], F64, F64]:
-    """Return near rows of each unit row, their squared distances, and the least distance of any other."""
+    """Return near rows of each unit row, their squared distances, and the least of all others."""
     from lamina_kernels.hdbscan.certified import list_length, nearest, pack_for_proofs  # few builds are so large
     from lamina_kernels.hdbscan.packed import fastest
     from lamina_kernels.layouts import Points

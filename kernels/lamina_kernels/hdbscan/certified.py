@@ -58,12 +58,12 @@ _UNSURE: Final = 0.25
 
 
 def list_length(arithmetic: Arithmetic, k: int, n: int) -> int:
-    """Return how many neighbours of each row to list, so that estimates prove the k nearest of most."""
+    """Return how many neighbours to list, so that most rows have a proof of their k nearest."""
     return min(n - 1, max(_LISTED[arithmetic], k + 8))
 
 
 def pack_for_proofs(points: Points, k: int, arithmetic: Arithmetic, team: ThreadTeam, *, centred: bool) -> Packed:
-    """Return the packed rows; eight bits give way to sixteen where they prove the k nearest of too few."""
+    """Return the packed rows; eight bits give way to sixteen where they prove too little."""
     n = points.factors.size
     packed = pack(points, arithmetic, centred=centred, team=team)
     if arithmetic.startswith("int8") and n > 4 * _SAMPLE:

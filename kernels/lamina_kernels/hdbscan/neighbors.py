@@ -77,7 +77,7 @@ class BestLists(NamedTuple):
 
 
 def join_lists(lists: Sequence[BestLists], team: ThreadTeam) -> tuple[F32, I32]:
-    """Return the K-th best score of each row in any of some lists, and the rows of the K best (n, K)."""
+    """Return each row's K-th best score in any of some lists, and the K best rows (n, K)."""
     n, width = lists[0].keys.shape
     worst, rows = np.full(n, -np.inf, np.float32), np.zeros((n, width // 2), np.int32)
 
@@ -92,7 +92,7 @@ def join_lists(lists: Sequence[BestLists], team: ThreadTeam) -> tuple[F32, I32]:
 
 
 def search(n: int, packed: Packed, listed: int, team: ThreadTeam) -> tuple[F32, I32]:
-    """Return the K-th best estimate of each row, and the rows of the K best (n, K)."""
+    """Return each row's K-th best estimate, and the K best rows (n, K)."""
     floors = np.full(n + TILE_COLUMNS, -np.inf, np.float32)
     blocks = range(0, n, TILE_ROWS)
     slots = range(min(team.threads, len(blocks)))
@@ -114,7 +114,7 @@ def search(n: int, packed: Packed, listed: int, team: ThreadTeam) -> tuple[F32, 
 
 
 def measure_lists(points: Points, packed: Packed, worst: F32, rows: I32, k: int, team: ThreadTeam) -> Neighbors:
-    """Return sorted lists with exact distances, and the bounds that the worst estimates of lists prove."""
+    """Return sorted lists with exact distances, and the bounds that their worst estimates prove."""
     n, listed = rows.shape
     distances = np.empty((n, listed))
     bound = list_bounds(worst.astype(np.float64), packed) if listed < n - 1 else np.full(n, np.inf)
@@ -148,7 +148,8 @@ def _insert_nearest(rows: I32, distances: F64, i: int, row: int, distance: float
 
 @kernel
 def _key_of(score: float, row: int) -> int:
-    """Return a pair as one number, in the order of scores: bits of floats are in theirs, but for a sign."""
+    """Return a pair as one number, in the order of scores."""
+    # bits of floats are in the order of the floats, but for a sign
     bits = np.int64(np.float32(score).view(np.int32))
     bits ^= (bits >> 32) & 0x7FFFFFFF
     return int((bits << 32) | row)
@@ -172,7 +173,7 @@ def _put(keys: I64, counts: I32, i: int, key: int) -> bool:
 
 @kernel
 def _thin_out(keys: I64, counts: I32, i: int, least: int, most: int) -> np.float32:
-    """Drop the lowest of a list but for ``least`` to ``most``; return a score that the ``least`` best are not below."""
+    """Keep the best, ``least`` to ``most``; return a score that ``least`` of them reach."""
     size = counts[i]
     low = high = keys[i, 0]
     for p in range(size):
@@ -277,7 +278,7 @@ def _take_examples() -> tuple[object, ...]:
 
 @kernel(examples=[_take_examples])
 def take_best(out_keys: I64, out_counts: I32, out_rows: I32, out_worst: F32) -> None:
-    """Write the rows of the K best pairs of lists, best first, and the score of the worst of them.
+    """Write the rows of the K best pairs of lists, best first, and the worst score.
 
     Parameters
     ----------
