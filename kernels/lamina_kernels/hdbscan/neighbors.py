@@ -256,7 +256,7 @@ def _join_examples() -> tuple[object, ...]:
 
 @kernel(examples=[_join_examples])
 def join_best(keys: I64, counts: I32, out_keys: I64, out_counts: I32) -> None:
-    """Add the pairs of some lists to those of others, which are of the same rows with other ones.
+    """Add the pairs of some lists to other lists of the same rows.
 
     Parameters
     ----------
