@@ -249,7 +249,7 @@ def table(lines: Sequence[Mapping[str, Any]]) -> str:
         "profile default": "default_ms",
         "the same as of the middle row": "past_ms",
         "the same with 20,000 facts, and a link for one row in five": "linked_ms",
-        "first answer of a process, s": "cold_s",
+        "first answer of a process that has loaded NumPy, s": "cold_s",
         "the same as of the middle row, s": "cold_past_s",
         "a reader's own memory, libraries and compiled kernels included, MiB": "reader_own_mib",
         "20,000 facts added, s": "facts_s",
