@@ -49,6 +49,20 @@ def merged(results: Sequence[dict[str, Any]]) -> dict[str, Any]:
     return {**first, "benchmarks": [bench for result in results for bench in result["benchmarks"]]}
 
 
+def compile_kernels() -> None:
+    """Compile, into the cache, what a vault compiles on threads behind its first calls.
+
+    After a change of any kernel's file that takes up to two minutes of one core, and would be timed beside the first bench.
+    """
+    from lamina_engine.index import wordtable
+    from lamina_engine.recall.warming import KERNELS, WALK_KERNELS
+    from lamina_engine.redact import search
+    from lamina_kernels._jit import warm
+
+    for compiling in (warm(KERNELS + WALK_KERNELS), wordtable.begin_compiling(), search.load_kernel()):
+        compiling.join()
+
+
 def run(benches: Mapping[str, str], folder: Path) -> tuple[Path, list[str]]:
     """Run benches at their sizes into ``folder/result.json``; return it, and the names of the files that failed."""
     results, failed = [], []
@@ -91,6 +105,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     else:
         every = [path.stem.removeprefix("bench_") for path in sorted(FOLDER.glob("bench_*.py"))]
         benches = dict.fromkeys(sorted(given.only.split(",")) if given.only else every, given.sizes or TIMED)
+    compile_kernels()
     with tempfile.TemporaryDirectory(prefix="lamina-bench-") as scratch:
         os.environ.setdefault(CACHE, str(Path(scratch) / "cache"))
         results, failed = [], list[str]()

@@ -179,23 +179,25 @@ class PublishedFiles(Files):
 
     def _fetch(self, *, locked: bool) -> None:
         here = self._local()
-        newest = self._newest(here.commits if here is not None else 0)
+        known = here.commits if here is not None else 0
+        newest = self._newest(known)
         if newest is None or here is None or newest != here.commits or not self._seen:
             self.make_vault_folder(self.root)
-            try:
-                with (
-                    contextlib.nullcontext()
-                    if locked
-                    else write_lock(self.root, LOCK_TIMEOUT_S if here is None else 0.0)
-                ):
-                    self._bring(newest)
-            except (
-                VaultLocked
-            ):  # a writer of this machine is at work: it began with the newest, and brings its own along
-                if here is None:
-                    raise
+            if locked:
+                self._bring(newest)
+            else:
+                self._bring_locked(known, wait=here is None or not self._has_all(here))
         self._seen = True
         cachefolders.touch(self.root)
+
+    def _bring_locked(self, known: int, *, wait: bool) -> None:
+        """Bring the newest commit under the folder's lock; unless ``wait``, leave it to a writer of this machine who has it."""
+        try:
+            with write_lock(self.root, LOCK_TIMEOUT_S if wait else 0.0):
+                self._bring(self._newest(known))  # such a writer may have committed meanwhile
+        except VaultLocked:  # it began with the newest, and brings its own along
+            if wait:
+                raise
 
     def _newest(self, known: int) -> int | None:
         """Return the number of the newest commit; None where there is none."""
@@ -217,11 +219,7 @@ class PublishedFiles(Files):
                 cachefolders.empty(self.root)  # another vault is at this address now, or an older copy of this one
                 here = None
             try:
-                if (
-                    here is None
-                    or here.commits < found.version
-                    or not all(self._has(*each) for each in _parts(found).values())
-                ):
+                if here is None or here.commits < found.version or not self._has_all(found):
                     self._bring_commit(found, here)
                 self._bring_settings()
             except _PartMissing as missing:
@@ -275,6 +273,9 @@ class PublishedFiles(Files):
                 indexes=here.indexes if here is not None and kept else {},
             ),
         )  # fmt: skip
+
+    def _has_all(self, manifest: Manifest) -> bool:
+        return all(self._has(*each) for each in _parts(manifest).values())
 
     def _has(self, log: str, ref: SegmentRef) -> bool:
         try:

@@ -25,7 +25,8 @@ from lamina_engine.errors import (
     VaultLocked,
     VaultNotFound,
 )
-from lamina_engine.store import publishing
+from lamina_engine.store import cachefolders, publishing
+from lamina_engine.store.lock import write_lock
 from lamina_engine.store.objects import Objects
 from lamina_engine.store.publishing import PublishedFiles
 from lamina_engine.store.store import Store
@@ -430,6 +431,48 @@ def test_a_cache_may_go_at_any_time(machines: Machines, at_once: None) -> None:
             target.unlink() if target.is_file() else shutil.rmtree(target)
             with machines.open("a") as again:
                 assert texts(again) == {"one", "two"}
+
+
+def test_a_cache_that_lost_files_waits_for_whoever_writes_there(machines: Machines, at_once: None) -> None:
+    with machines.open("a", create=True) as a:
+        a.add("one")
+        held, leave = threading.Event(), threading.Event()
+
+        def hold() -> None:
+            with write_lock(a.path, 10.0):
+                held.set()
+                leave.wait(10.0)
+
+        holding = threading.Thread(target=hold)
+        holding.start()
+        assert held.wait(10.0)
+        shutil.rmtree(a.path / "log")
+        threading.Timer(0.3, leave.set).start()
+        with machines.open("a", mode="r") as again:
+            assert leave.is_set()
+            assert texts(again) == {"one"}
+        holding.join()
+
+
+def test_a_commit_made_while_another_process_looks_does_not_empty_the_cache(
+    machines: Machines, at_once: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    emptied: list[Path] = []
+    look = PublishedFiles._newest
+    with machines.open("a", create=True) as a:
+        a.add("one")
+        monkeypatch.setattr(cachefolders, "empty", emptied.append)
+
+        def look_before_a_commit(files: PublishedFiles, known: int) -> int | None:
+            found = look(files, known)
+            monkeypatch.setattr(PublishedFiles, "_newest", look)
+            a.add("two")
+            return found
+
+        monkeypatch.setattr(PublishedFiles, "_newest", look_before_a_commit)
+        with machines.open("a", mode="r") as again:
+            assert texts(again) == {"one", "two"}
+    assert emptied == []
 
 
 def test_another_vault_at_the_address_empties_the_cache(machines: Machines) -> None:
