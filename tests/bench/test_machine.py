@@ -3,12 +3,15 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from bench import record
 from bench.machine import busy_cores
+from lamina_engine.recall.warming import KERNELS, WALK_KERNELS
+from lamina_kernels._jit import is_ready
 
 
 def test_a_busy_core_is_counted() -> None:
@@ -51,3 +54,16 @@ def test_nothing_is_recorded_on_a_busy_machine(
     monkeypatch.setattr(record, "busy_cores", lambda: 1.25)
     assert record.main(["--all"]) == 2
     assert "use 1.2 cores" in capsys.readouterr().err
+
+
+def test_what_recall_compiles_on_a_thread_is_compiled_before_the_first_bench(monkeypatch: pytest.MonkeyPatch) -> None:
+    pending: list[str] = []
+
+    def run(benches: Mapping[str, str], folder: Path) -> tuple[Path, list[str]]:
+        pending.extend(each.py_func.__name__ for each in KERNELS + WALK_KERNELS if not is_ready(each))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(record, "run", run)
+    with pytest.raises(KeyboardInterrupt):
+        record.main(["--only", "recall", "--busy"])
+    assert pending == []
