@@ -193,7 +193,8 @@ def move_rows(
         state = _mixed((_mixed(i) + step) & 0xFFFFFFFF)
         for at in range(indptr[i], indptr[i + 1]):
             phase = _mixed(at & 0xFFFFFFFF) * 2.0**-32
-            if int(rates[at] * (step + 1) + phase) == int(rates[at] * step + phase):
+            rate = np.float64(rates[at])
+            if int(rate * (step + 1) + phase) == int(rate * step + phase):
                 continue
             other = rows[at]
             dx, dy = x - places[other, 0], y - places[other, 1]

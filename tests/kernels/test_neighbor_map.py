@@ -92,7 +92,8 @@ def moved(indptr: I64, near: I32, rates: F32, places: F32, step: int, pace: floa
         state = mixed((mixed(i) + step) % 2**32)
         for entry in range(indptr[i], indptr[i + 1]):
             phase = mixed(entry) / 2**32
-            if math.floor(rates[entry] * (step + 1) + phase) == math.floor(rates[entry] * step + phase):
+            rate = float(rates[entry])
+            if math.floor(rate * (step + 1) + phase) == math.floor(rate * step + phase):
                 continue
             other = places[near[entry]].astype(np.float64)
             add(at, other, -2 * 1.577 / (1 + 1.577 * ((at - other) ** 2).sum()))
@@ -105,6 +106,7 @@ def moved(indptr: I64, near: I32, rates: F32, places: F32, step: int, pace: floa
     return out
 
 
+@example(n=5, seed=57, step=480)  # in float32 a row would be due one step later
 @given(n=st.integers(2, 12), seed=st.integers(0, 99), step=st.integers(0, 500))
 def test_a_move_is_that_of_the_paper(n: int, seed: int, step: int) -> None:
     rows, distances = lists(n, min(4, n - 1), seed)
