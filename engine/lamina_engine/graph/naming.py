@@ -165,7 +165,8 @@ class NameFinder:
             left = max(1.0, _ORDINARY * self._texts.count)
             for row in self._candidates(name):
                 text, small = self._texts[row]
-                left -= any(text[at : at + len(words[0])] == words[0] for at, _ in _places(small, words))
+                if words[0] in text:
+                    left -= any(text[at : at + len(words[0])] == words[0] for at, _ in _places(small, words))
                 if left < 0:
                     return True
             return False
@@ -205,7 +206,9 @@ def _lower(text: str) -> str:
 def _places(small: str, words: Sequence[str]) -> Iterator[tuple[int, list[re.Match[str]]]]:
     """Yield where some whole words stand one after another, with their matches."""
     first = words[0]
-    at = small.find(first) if all(word in small for word in words) else -1
+    at = small.find(first)
+    if len(words) > 1 and at >= 0 and not all(word in small for word in words):
+        return
     while at >= 0:
         match = _WORD.match(small, at)
         if match is not None and match.end() == at + len(first) and not (at and _WORD.match(small, at - 1)):

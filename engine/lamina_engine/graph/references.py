@@ -21,7 +21,7 @@ from msgspec import Struct
 from lamina_engine.graph import hyperlinks
 from lamina_engine.graph.code_spans import code_ranges, fenced_ranges
 from lamina_engine.graph.log import Draft, LinkCounts, sync, write
-from lamina_engine.graph.targets import Found, Note, TargetResolver, fold, slug
+from lamina_engine.graph.targets import Found, Note, TargetResolver, fold, slug, slug_lines
 from lamina_engine.index.state import ACTIVE
 from lamina_engine.results import UnresolvedLink
 from lamina_engine.stored_json import read_json
@@ -264,8 +264,7 @@ class _Places:
         found: dict[str, str] = {}
         texts = self._view.snapshot.values("chunks", "text", self._view.rows_of_ids(self._chunks))
         for identity, text in zip(self._chunks, texts, strict=True):
-            for line in text.splitlines():
-                anchor = slug(line)
+            for line, anchor in zip(text.splitlines(), slug_lines(text), strict=True):
                 if len(line) <= 2 * len(anchor) + 20:
                     found.setdefault(anchor, identity)
         return found

@@ -18,6 +18,10 @@ NOTE_SUFFIXES: Final = (".md", ".markdown", ".rst", ".txt")
 """Suffixes that a link may leave out, in order of preference."""
 _INDEX_NAMES: Final = ("README", "index", "Index", "_index")
 """Files that stand for their folder."""
+_SIGNS: Final = re.compile(r"[^\w\s-]+")
+_JOINED: Final = re.compile(r"[\s_-]+")
+_JOINED_IN_LINE: Final = re.compile(r"(?:[^\S\n]|[_-])+")
+_SCHEME: Final = re.compile(r"^https?://(?:www\.)?")
 _NUMBERED: Final = re.compile(r"(?:^|/)(pep|rfc)-?0*(\d+)\.[a-z]+\Z", re.IGNORECASE)
 
 
@@ -192,10 +196,18 @@ def fold(name: str) -> str:
 
 def slug(heading: str) -> str:
     """Return a heading as anchors write it: no case and no signs, words joined by dashes."""
-    return re.sub(r"[\s_-]+", "-", re.sub(r"[^\w\s-]", "", fold(heading))).strip("-")
+    return _JOINED.sub("-", _SIGNS.sub("", fold(heading))).strip("-")
+
+
+def slug_lines(text: str) -> list[str]:
+    """Return `slug` of each line of a text, in a few passes over all."""
+    lines = text.splitlines()
+    folded = unicodedata.normalize("NFC", "\n".join(lines)).casefold()
+    joined = _JOINED_IN_LINE.sub("-", _SIGNS.sub("", folded))
+    return [line.strip("-") for line in joined.split("\n")] if lines else []
 
 
 def url_key(url: str) -> str:
     """Return 12 digits for a URL, whatever its scheme, ``www.``, anchor and last slash."""
-    bare = re.sub(r"^https?://(?:www\.)?", "", url.strip().casefold()).partition("#")[0].rstrip("/")
+    bare = _SCHEME.sub("", url.strip().casefold()).partition("#")[0].rstrip("/")
     return hashlib.blake2b(bare.encode(), digest_size=6).hexdigest()

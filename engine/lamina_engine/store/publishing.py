@@ -191,7 +191,7 @@ class PublishedFiles(Files):
         cachefolders.touch(self.root)
 
     def _bring_locked(self, known: int, *, wait: bool) -> None:
-        """Bring the newest commit under the folder's lock; unless ``wait``, leave it to a writer of this machine who has it."""
+        """Bring the newest commit under the folder's lock, or leave it to whoever has that."""
         try:
             with write_lock(self.root, LOCK_TIMEOUT_S if wait else 0.0):
                 self._bring(self._newest(known))  # such a writer may have committed meanwhile

@@ -3,8 +3,10 @@ from __future__ import annotations
 import random
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
-from lamina_engine.graph.targets import Note, TargetResolver, slug, url_key
+from lamina_engine.graph.targets import Note, TargetResolver, slug, slug_lines, url_key
 
 SOURCES = [
     *(
@@ -126,3 +128,14 @@ def test_a_label_leads_to_its_chunk_and_that_of_its_own_file_comes_first() -> No
 
 def test_slugs_are_those_of_anchors() -> None:
     assert slug("Set Up: the `env`, twice") == slug("set-up-the-env-twice") == "set-up-the-env-twice"
+
+
+LETTERS = st.sampled_from("aZ\u0301\u00e9\u00df\u0130\u1e9e9_- \t\n\r\x0b\x1c\x85\u2028\u00a0#*`.,\u037e")
+
+
+@example("")
+@example("\n")
+@example("# Set Up\r\n\u0301a--b\u2028- c_\n")
+@given(st.one_of(st.text(), st.text(LETTERS)))
+def test_the_lines_of_a_text_have_the_slugs_of_each_line(text: str) -> None:
+    assert slug_lines(text) == [slug(line) for line in text.splitlines()]
