@@ -36,8 +36,8 @@ if (
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Leave with the tests' own status where Ray was in this process.
 
-    Threads of Ray and gRPC outlive ``ray.shutdown()``. Now and then one of them runs what exit() has freed by then, and a process
-    whose tests have all passed ends with a segmentation fault.
+    Threads of Ray and gRPC outlive ``ray.shutdown()``, and what they use is freed as a process ends. One whose tests had all passed
+    ended with a segmentation fault in some thread.
     """
     here = os.getpid()
 
@@ -47,7 +47,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
             sys.stderr.flush()
             os._exit(session.exitstatus)
 
-    atexit.register(leave)  # before all others, so that it runs after them
+    atexit.register(leave)  # before what tests import, so that it runs after the handlers of that
 
 
 @pytest.fixture(scope="session", autouse=True)

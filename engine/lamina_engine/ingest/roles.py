@@ -50,7 +50,8 @@ def role_of_text(text: str, kind: str = "markdown") -> str | None:
     if len(entries) + len(links) < FEWEST_LINKS:
         return None
     rest = _HEADING.sub(" ", _LINK.sub(" ", text))
-    inside = sum(map(_count_letters, chain.from_iterable((*entries, *links)))) + sum(bool(link[-1]) for link in links)
+    inside = sum(map(_count_letters, chain.from_iterable((*entries, *links))))
+    inside += sum(bool(link[-1]) for link in links)  # the "h" of a URL
     outside = _count_letters(rest)
     return INDEX if outside <= MOST_OTHER * (inside + outside) else None
 

@@ -186,7 +186,7 @@ class PublishedFiles(Files):
             if locked:
                 self._bring(newest)
             else:
-                self._bring_locked(known, wait=here is None or not self._has_all(here))
+                self._bring_locked(known, wait=not self._is_whole())
         self._seen = True
         cachefolders.touch(self.root)
 
@@ -273,6 +273,11 @@ class PublishedFiles(Files):
                 indexes=here.indexes if here is not None and kept else {},
             ),
         )  # fmt: skip
+
+    def _is_whole(self) -> bool:
+        """Return whether the folder has a version and all of its parts."""
+        here = self._local()  # anew: since the last look it may have been merged away
+        return here is not None and self._has_all(here)
 
     def _has_all(self, manifest: Manifest) -> bool:
         return all(self._has(*each) for each in _parts(manifest).values())
