@@ -11,8 +11,9 @@ import math
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable
-from functools import cache, lru_cache
-from typing import Final, NamedTuple
+from dataclasses import dataclass
+from functools import cache, cached_property, lru_cache
+from typing import Final
 
 from lamina_engine.embed.bundled import Merges, encode_word, load_merges, tokenizer_path
 
@@ -31,11 +32,17 @@ _SENTENCE: Final = re.compile(r"(?<=[.!?])\s+|\n")
 _ENDINGS: Final = ("ingly", "edly", "ing", "ies", "ied", "ed", "es", "s", "ly")
 
 
-class Matter(NamedTuple):
+@dataclass(frozen=True)
+class Matter:
     """The words of a text, sentence by sentence."""
 
     sentences: dict[str, Counter[str]]
     files: frozenset[str]
+
+    @cached_property
+    def weights(self) -> dict[str, float]:
+        """Weights of the words of all sentences."""
+        return _weigh(self, ())
 
 
 def matter_of(texts: Iterable[str], files: Collection[str] = ()) -> Matter:
@@ -55,7 +62,7 @@ def matter_of(texts: Iterable[str], files: Collection[str] = ()) -> Matter:
 def likeness(a: Matter, b: Matter) -> float:
     """Return the likeness of two texts, in [0, 1]; symmetric."""
     repeated = {s for s in a.sentences.keys() & b.sentences.keys() if a.sentences[s].total() >= _REPEATED_WORDS}
-    first, second = _weigh(a, repeated), _weigh(b, repeated)
+    first, second = (_weigh(a, repeated), _weigh(b, repeated)) if repeated else (a.weights, b.weights)
     shared = math.fsum(first[stem] * second[stem] for stem in sorted(first.keys() & second.keys()))
     size = math.fsum(w * w for w in first.values()) * math.fsum(w * w for w in second.values())
     return shared / math.sqrt(size) if shared else 0.0
@@ -65,7 +72,7 @@ def _weigh(matter: Matter, repeated: Collection[str]) -> dict[str, float]:
     counts: Counter[str] = Counter()
     for sentence, stems in matter.sentences.items():
         if sentence not in repeated:
-            counts += stems
+            counts.update(stems)
     found = {stem: weight * math.log2(1 + n) for stem, n in counts.items() if (weight := _weight(stem))}
     return found | {f"/{file}": _UNCOMMON for file in matter.files}
 

@@ -59,7 +59,7 @@ def is_substantial(text: str) -> bool:
 
 
 _BULLET: Final = re.compile(r"^\s*(?:[-*+•]|\d+[.)])\s+(?:\[[ xX]\]\s*)?")
-_BORDER: Final = re.compile(r"(?<=[.!?…])[\"'”)\]]?\s+(?=[\"'“(`*\[]?[A-ZÄÖÜ0-9])|(?<=[。！？])")
+_BORDER: Final = re.compile(r"[.!?…。！？](?:(?<=[。！？])|[\"'”)\]]?\s+(?=[\"'“(`*\[]?[A-ZÄÖÜ0-9]))")
 _MARKS: Final = re.compile(r"\*\*|__|(?<!\w)[*_](?=\w)|(?<=\w)[*_](?!\w)")
 
 
@@ -78,11 +78,16 @@ def _sentences(text: str) -> Iterator[str]:
     for line in without_code(text).splitlines():
         if line.lstrip().startswith(("|", "#", ">", "    ", "\t")):
             continue
-        line = _BULLET.sub("", line)
-        line = (_MARKS.sub("", line) if "*" in line or "_" in line else line).strip()
-        for sentence in _BORDER.split(line):
-            if sentence.strip():
-                yield sentence.strip().replace("\u2019", "'")
+        bullet = _BULLET.match(line)
+        line = line if bullet is None else line[bullet.end() :]
+        line = (_MARKS.sub("", line) if "*" in line or "_" in line else line).strip().replace("\u2019", "'")
+        start = 0
+        for border in _BORDER.finditer(line):
+            if sentence := line[start : border.start() + 1].strip():
+                yield sentence
+            start = border.end()
+        if start < len(line):
+            yield line[start:]
 
 
 def sentences_with_next(text: str) -> Iterator[tuple[str, str]]:
@@ -91,11 +96,15 @@ def sentences_with_next(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _any(*patterns: str) -> re.Pattern[str]:
-    """Compile alternatives, each of which begins where no word goes on.
+    """Compile alternatives in small letters, each of which begins where no word goes on."""
+    # tried at each letter of most sentences: one that begins with a letter itself, and not with a border or in either case, is
+    # turned down by its first letter
+    return re.compile(rf"(?<!\w)(?:{'|'.join(patterns)})")
 
-    Said once for all of them: with a hundred to try at each letter, most of the time of reading a session went there.
-    """
-    return re.compile(rf"(?<!\w)(?:{'|'.join(patterns)})", re.IGNORECASE)
+
+def _holds(pattern: re.Pattern[str], text: str) -> bool:
+    """Return whether a pattern in small letters stands in a text."""
+    return pattern.search(text.lower()) is not None
 
 
 _DATE: Final = (
@@ -103,62 +112,62 @@ _DATE: Final = (
     r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]* \d{1,2}(?!\d)|\d{4}-\d\d-\d\d"
 )
 _USER_DECISION: Final = _any(
-    r"\blet(?:'?s| us) (?:rather )?(?:use|go with|stick|keep|drop|not|do|switch|take|make|call|leave|put|stay|skip|move|have|store|add|"
+    r"let(?:'?s| us) (?:rather )?(?:use|go with|stick|keep|drop|not|do|switch|take|make|call|leave|put|stay|skip|move|have|store|add|"
     r"avoid|forget|throw|get|revert)\b",
     r"^agreed\b[,.;:!]? *\w|^(?:ok(?:ay)?|yes|good|fine|right),? so\b",
-    r"\b(?:make|give|set|keep|limit|raise|lower|cap)\b (?:it|this|that|them|these|those|the|each|every)\b.*\d",
+    r"(?:make|give|set|keep|limit|raise|lower|cap)\b (?:it|this|that|them|these|those|the|each|every)\b.*\d",
     r"(?:^|(?<=[^\W\d_]{2}[.:!] ))(?:[\w.=-]+ ){0,4}[\w.-]+, not (?!yet|sure|now|really|only)[\w.-]+",
-    r"\b(?:we|i)(?:'ll| will| have|'ve)? ?(?:decided|agreed|going? with|stick(?:ing)? (?:to|with)|prefer|chose|picked)\b",
-    r"\b(?:we|i)(?:'ll| will| have|'ve)? ?settled on\b",
-    r"\b(?:use|take|keep|pick|choose|prefer|make it|do|want)\b.+\b(?:instead|rather than|over the|, not)\b",
+    r"(?:we|i)(?:'ll| will| have|'ve)? ?(?:decided|agreed|going? with|stick(?:ing)? (?:to|with)|prefer|chose|picked)\b",
+    r"(?:we|i)(?:'ll| will| have|'ve)? ?settled on\b",
+    r"(?:use|take|keep|pick|choose|prefer|make it|do|want)\b.+\b(?:instead|rather than|over the|, not)\b",
     r"^(?:no|nope)\b[,.;:! ]+(?!idea|problem|worries|need|thanks).{12,}",
     r"^(?:yes|ok|okay|agreed|fine|good|right)[,.;:! ]+(?:let's|go with|use|do|keep|make|take|option)\b",
-    r"\b(?:decision|decided)\s*:",
-    r"\bgo (?:with|for) (?:the |option |plan |approach |variant |a |an )",
-    r"\bi'?d rather\b|\bi would rather\b|\bwe (?:don't|do not|won't) (?:want|use|need|ship|support)\b",
-    r"\b(?:don't|do not) (?:use|add|touch|change|break|introduce|rename|remove|delete)\b",
+    r"(?:decision|decided)\s*:",
+    r"go (?:with|for) (?:the |option |plan |approach |variant |a |an )",
+    r"i'?d rather\b|i would rather\b|we (?:don't|do not|won't) (?:want|use|need|ship|support)\b",
+    r"(?:don't|do not) (?:use|add|touch|change|break|introduce|rename|remove|delete)\b",
     r"^(?:(?:no|wait|actually|please|and|but|also|ok|hm+)[,.]? )*(?:don't|do not|stop|avoid|never)\b .{8,}",
-    r"\b(?:must(?: not|n't| stay| keep| remain| be)|ha(?:s|ve) to stay)\b",
-    rf"\b(?:releas|deadline|due\b|launch|freeze|go[- ]live|cut[- ]?over|switch|ship)\w*.{{0,60}}\b(?:{_DATE})",
-    r"\b(?:wir nehmen|wir machen|lass uns|entschieden|lieber)\b",
+    r"(?:must(?: not|n't| stay| keep| remain| be)|ha(?:s|ve) to stay)\b",
+    rf"(?:releas|deadline|due\b|launch|freeze|go[- ]live|cut[- ]?over|switch|ship)\w*.{{0,60}}\b(?:{_DATE})",
+    r"(?:wir nehmen|wir machen|lass uns|entschieden|lieber)\b",
 )
 _AGENT_DECISION: Final = _any(
-    r"\b(?:i|we)(?:'ve| have)? (?:decided|chose|opted|went with|picked|settled on)\b",
-    r"\b(?:i|we)(?:'ve| have)? kept .{3,60} (?:rather than|instead of)\b",
-    r"\b(?:decided|opted|chose) (?:to|against|for)\b|\b(?:going|went|go) with\b.{3,}",
-    r"\b(?:we|i)(?:'ll| will) (?:use|go with|keep|store|stick)\b.+\b(?:because|since|instead|rather|so that)\b",
-    r"\bdecision\b[^.:]{0,15}:|\bas agreed\b|\bagreed (?:to|on|that)\b",
-    r"\b(?:instead of|rather than)\b.+\b(?:because|since|so that|as it)\b|\bbecause\b.+\b(?:instead of|rather than)\b",
+    r"(?:i|we)(?:'ve| have)? (?:decided|chose|opted|went with|picked|settled on)\b",
+    r"(?:i|we)(?:'ve| have)? kept .{3,60} (?:rather than|instead of)\b",
+    r"(?:decided|opted|chose) (?:to|against|for)\b|(?:going|went|go) with\b.{3,}",
+    r"(?:we|i)(?:'ll| will) (?:use|go with|keep|store|stick)\b.+\b(?:because|since|instead|rather|so that)\b",
+    r"decision\b[^.:]{0,15}:|as agreed\b|agreed (?:to|on|that)\b",
+    r"(?:instead of|rather than)\b.+\b(?:because|since|so that|as it)\b|because\b.+\b(?:instead of|rather than)\b",
 )
 _RULE: Final = _any(
     r"(?:^|(?<=[,;:–—])|(?<=[,;:–—] )|\bplease |\band |\bbut |\byou (?:must |should )?|\bwe (?:must |should )?)(?:always|never)\b"
     r"(?!\s+(?:mind|been|works?|worked|seen|loads?))",
-    r"\b(?:from now on|in (?:the )?future,|don't ever|every time you|remember that\b|keep in mind|by convention)\b",
-    r"\bour (?:convention|policy|rule|standard)\b|\bmust (?:never|always)\b|\brules?\s*:",
-    r"\bwe (?:must|may|can) ?not\b.*\b(?:before|until|unless|without)\b",
-    r"\b(?:in|for) this (?:project|repo|repository|codebase)\b.*\b(?:we|use|must|is|are|should)\b",
-    r"\b(?:immer|niemals|ab jetzt|ab sofort)\b",
+    r"(?:from now on|in (?:the )?future,|don't ever|every time you|remember that\b|keep in mind|by convention)\b",
+    r"our (?:convention|policy|rule|standard)\b|must (?:never|always)\b|rules?\s*:",
+    r"we (?:must|may|can) ?not\b.*\b(?:before|until|unless|without)\b",
+    r"(?:in|for) this (?:project|repo|repository|codebase)\b.*\b(?:we|use|must|is|are|should)\b",
+    r"(?:immer|niemals|ab jetzt|ab sofort)\b",
 )
 _CAUSE: Final = _any(
-    r"\b(?:that's why|root cause|culprit|turns? out|turned out|the trick)\b",
-    r"\bthe (?:real |actual |underlying )?(?:problem|issue|bug|cause|reason|error|failure) (?:is|was|here|lies|comes|came)\b",
-    r"\b(?:is|was|were|are) caused by\b|\bbecause\b|\bdue to\b",
-    r"\b(?:happens|happened|fail(?:s|ed)?|failing|breaks|broke|crashe[sd]) (?:when|since|as)\b",
-    r"\bthe fix (?:is|was)\b|\b(?:fixed|mended|solved|resolved) (?:it |this |that |the \w+ )?by\b|\b(?:fix|ursache|lag an)\b\s*:",
+    r"(?:that's why|root cause|culprit|turns? out|turned out|the trick)\b",
+    r"the (?:real |actual |underlying )?(?:problem|issue|bug|cause|reason|error|failure) (?:is|was|here|lies|comes|came)\b",
+    r"(?:is|was|were|are) caused by\b|because\b|due to\b",
+    r"(?:happens|happened|fail(?:s|ed)?|failing|breaks|broke|crashe[sd]) (?:when|since|as)\b",
+    r"the fix (?:is|was)\b|(?:fixed|mended|solved|resolved) (?:it |this |that |the \w+ )?by\b|(?:fix|ursache|lag an)\b\s*:",
 )
 _LATER: Final = _any(
-    r"\bnot (?:before|until)\b|\bonly after\b|\b(?:on|to) the (?:to-?do )?list\b|\b(?:stays?|leave it) open\b",
-    r"\b(?:later|tomorrow|next (?:time|session|week|sprint|month)|another (?:day|time|pr)|follow[- ]?ups?|not now|for now)\b",
-    r"\b(?:park (?:it|this|that)|don't forget|remind me|still (?:need|have|needs) to|to-?do|separate (?:pr|ticket|issue))\b",
-    r"\b(?:morgen|später|nächste[sn]? (?:mal|woche))\b",
+    r"not (?:before|until)\b|only after\b|(?:on|to) the (?:to-?do )?list\b|(?:stays?|leave it) open\b",
+    r"(?:later|tomorrow|next (?:time|session|week|sprint|month)|another (?:day|time|pr)|follow[- ]?ups?|not now|for now)\b",
+    r"(?:park (?:it|this|that)|don't forget|remind me|still (?:need|have|needs) to|to-?do|separate (?:pr|ticket|issue))\b",
+    r"(?:morgen|später|nächste[sn]? (?:mal|woche))\b",
 )
 _OPEN: Final = _any(
-    r"\b(?:next steps?|remaining|remains?|outstanding|not yet|yet to|left to do|to-?do|follow[- ]?ups?|out of scope)\b",
-    r"\bstill (?:needs?|to|missing|open|fails?|failing|pending|have|has|unclear|broken|not)\b",
-    r"\b(?:open (?:question|issue|point|item)s?|left (?:for|open|out)|untested|unverified|unfinished|blocked|waiting (?:for|on))\b",
-    r"^(?:still )?(?:open|left|missing|pending|offen)\s*:|\bneeds? (?:a |your )?(?:decision|review|approval|input)\b",
-    r"\b(?:haven't|hasn't|have not|has not|didn't|did not|couldn't|could not|wasn't able|was not able|unable to)\b",
-    r"\byou(?:'ll| will)? (?:still )?(?:need|have) to\b|\b(?:noch offen|fehlt noch|steht noch aus)\b",
+    r"(?:next steps?|remaining|remains?|outstanding|not yet|yet to|left to do|to-?do|follow[- ]?ups?|out of scope)\b",
+    r"still (?:needs?|to|missing|open|fails?|failing|pending|have|has|unclear|broken|not)\b",
+    r"(?:open (?:question|issue|point|item)s?|left (?:for|open|out)|untested|unverified|unfinished|blocked|waiting (?:for|on))\b",
+    r"^(?:still )?(?:open|left|missing|pending|offen)\s*:|needs? (?:a |your )?(?:decision|review|approval|input)\b",
+    r"(?:haven't|hasn't|have not|has not|didn't|did not|couldn't|could not|wasn't able|was not able|unable to)\b",
+    r"you(?:'ll| will)? (?:still )?(?:need|have) to\b|(?:noch offen|fehlt noch|steht noch aus)\b",
 )
 _ASSENT: Final = re.compile(
     r"(?:ok(?:ay)?|yes|yep|yeah|ja|agreed|sure|fine|good|great|perfect|nice|right|sounds good|looks good|do (?:that|it|so)|go ahead|"
@@ -167,37 +176,34 @@ _ASSENT: Final = re.compile(
 )
 _SECOND_THOUGHT: Final = re.compile(
     r"\b(?:wait|hm+|but|actually|instead|however|rather|though|scratch that|on second thought|except|not so|nein|doch)\b|^no\b",
-    re.IGNORECASE,
 )
 _TAKEN_BACK: Final = re.compile(r"\b(?:wait|hm+|scratch that|on second thought)\b[,.:;! ]*", re.IGNORECASE)
 _PROPOSAL: Final = _any(
-    r"\bi(?:'d| would) (?:take|use|keep|suggest|propose|recommend|go with|set|make|put|say|choose|prefer|leave|drop)\b",
-    r"\bi (?:suggest|propose|recommend)\b|\b(?:suggestion|proposal|recommendation)\s*:",
+    r"i(?:'d| would) (?:take|use|keep|suggest|propose|recommend|go with|set|make|put|say|choose|prefer|leave|drop)\b",
+    r"i (?:suggest|propose|recommend)\b|(?:suggestion|proposal|recommendation)\s*:",
 )
 _WITHDRAWN: Final = re.compile(
     r"\b(?:(?:forget|scrap|ditch|drop|revert|undo|abandon) (?:about |the idea of |that idea of )?|(?:do|go|live) without |get rid of |"
     r"instead of |rather than |no longer |no more |not (?=\w*\d)|no (?=[^.,;:!?]{3,40} (?:at all|after all|any ?more)\b)|"
     r"lass(?:t|en wir)? das mit |(?:throw|take|rip|kick) (?=[^.,;:!?]{3,60} out\b))(?P<what>[^.,;:!?]{3,60})",
-    re.IGNORECASE,
 )
 _THEN_NO: Final = r"(?:then|in that case|dann)[, ]+(?:no|not|nein|nicht)"
 _REVERSAL: Final = _any(
-    r"\b(?:do|go|live|get by|manage) without\b|\bget(?:ting)? rid of\b|\b(?:go|going|went) back on\b",
-    r"\b(?:throw|take|rip|pull|kick) (?:[^\s.,;]+ ){1,6}out\b",
+    r"(?:do|go|live|get by|manage) without\b|get(?:ting)? rid of\b|(?:go|going|went) back on\b",
+    r"(?:throw|take|rip|pull|kick) (?:[^\s.,;]+ ){1,6}out\b",
     r"(?:(?<=, )|\b(?:go|going|switch|switching|move|moving|fall|roll|change|changing|revert) )back to\b",
     r"(?:^|(?<=[^\W\d_]{2}[.!] ))(?:(?:no|ok(?:ay)?|hm+|then|so|please|let's|let us|we)\b[, ]*)*"
     r"(?:revert|undo|scrap|ditch|abandon|drop|roll back|back out)\b",
-    r"\b(?:forget|scrap|ditch|drop|abandon) (?:about )?(?:it|that|this|the (?:other|whole|old|first|second|idea|plan))\b",
-    r"\bno [^.,;:!?]{3,40} (?:at all|any ?more)\b|\blass(?:t|en wir)? das (?:mit|sein|weg)\b",
-    r"\b(?:stay|stick|bleiben wir (?:doch |lieber )?)(?: with|bei)\b",
-    r"\b(?:is|are|would be) (?:overkill|too (?:heavy|much)|not worth)\b",
-    r"\bafter all\b|\b(?:i|we)(?:'ve| have)? changed (?:my|our) minds?\b|\bno longer\b|\bnever ?mind\b",
-    rf"^{_THEN_NO}\b|\b(?:doch (?:nicht|kein|lieber|wieder)|wieder raus|zurück zu[mr]?|werfen wir .{{2,40}} raus)\b",
+    r"(?:forget|scrap|ditch|drop|abandon) (?:about )?(?:it|that|this|the (?:other|whole|old|first|second|idea|plan))\b",
+    r"no [^.,;:!?]{3,40} (?:at all|any ?more)\b|lass(?:t|en wir)? das (?:mit|sein|weg)\b",
+    r"(?:stay|stick|bleiben wir (?:doch |lieber )?)(?: with|bei)\b",
+    r"(?:is|are|would be) (?:overkill|too (?:heavy|much)|not worth)\b",
+    r"after all\b|(?:i|we)(?:'ve| have)? changed (?:my|our) minds?\b|no longer\b|never ?mind\b",
+    rf"^{_THEN_NO}\b|(?:doch (?:nicht|kein|lieber|wieder)|wieder raus|zurück zu[mr]?|werfen wir .{{2,40}} raus)\b",
 )
 _POINTS_BACK: Final = re.compile(
     r"\b(?:that|this|those|these|it|them|both|the (?:other|whole|entire|new|old|first|second|former|previous|last)|"
     rf"the \w+ (?:thing|stuff|idea|approach|plan)|das|die|den)\b|^{_THEN_NO}\b",
-    re.IGNORECASE,
 )
 _UNDOING: Final = re.compile(
     r"\bgit (?:branch -[dD]|revert|reset|restore|checkout --|rm)\b|(?:^|[;&|] ?)rm\b|\bdrop (?:table|index|column)\b|"
@@ -207,24 +213,23 @@ _UNDOING: Final = re.compile(
 _REJECTED: Final = re.compile(
     r"\b(?:instead of|rather than|over|not|no longer|without|statt|anstelle von)\b [^,.;:!?]{1,40}", re.IGNORECASE
 )
-_ANEW: Final = re.compile(r"\b(?:let'?s|let us|rather|instead|after all|make it|take|use|lieber|doch)\b", re.IGNORECASE)
+_ANEW: Final = re.compile(r"\b(?:let'?s|let us|rather|instead|after all|make it|take|use|lieber|doch)\b")
 _OPTION: Final = re.compile(
     r"(?:^|[\s(])(?P<key>\d|[a-dA-D])[).:]\s+(?P<text>\S.*?)(?=\s\(?(?:\d|[a-dA-D])[).:]\s|\n|\Z)", re.DOTALL
 )
+_FIRST_OPTION: Final = re.compile(r"[1aA][).:]\s")
 _TAKEN: Final = re.compile(
     r"(?:\b(?:option|variant|plan|number|want|take|prefer|go (?:with|for)|let'?s do|nehmen?)\s+#?|^)"
-    r"(?P<key>\d|[a-dA-D])(?=[.,;!]?(?:\s|\Z))(?! (?:is|are|would|looks|sounds|has|ist|wäre)\b)",
-    re.IGNORECASE | re.MULTILINE,
+    r"(?P<key>\d|[a-d])(?=[.,;!]?(?:\s|\Z))(?! (?:is|are|would|looks|sounds|has|ist|wäre)\b)",
+    re.MULTILINE,
 )
 _SUGGESTS: Final = re.compile(
     r"\b(?:would|could|should|has to|have to|needs? to|either|options?|alternatively|i'd|müsste|könnte|sollte|vorschlag)\b",
-    re.IGNORECASE,
 )
 _SPECIFIC: Final = re.compile(r"\d|\w_\w|[a-z][A-Z]|`[^`]+`")
 _CORRECTS: Final = re.compile(
     r"\b(?:is|are|was|looks?|that's|it's) (?:bad|wrong|ugly|too \w+|not (?:good|right|what))\b|"
     r"\bshould(?:n't| not)? (?:be|have)\b|\bmust be\b",
-    re.IGNORECASE,
 )
 _NEW_MATTER: Final = re.compile(
     r"(?:(?:ok(?:ay)?|good|great|super|nice|fine|right|thanks)\b[,.! ]*)*"
@@ -239,7 +244,6 @@ _HYPOTHETICAL: Final = re.compile(
 _SETTLED: Final = re.compile(
     r"\b(?:nothing|no (?:further|open|remaining|outstanding|more)|none)\b.{0,40}"
     r"\b(?:remain|left|open|outstanding|follow|steps?|work|issues?|errors?|failures?)",
-    re.IGNORECASE,
 )
 _OPEN_HEADING: Final = re.compile(
     r"^\W*(?:next steps?|remaining(?: (?:work|items|tasks|issues))?|open (?:points|questions|items|issues)|to-?dos?|follow[- ]?ups?|"
@@ -275,21 +279,21 @@ def closing_question(reply: str) -> str:
 
 def agrees(prompt: str) -> bool:
     """Return whether a prompt begins by agreeing, and has no second thoughts."""
-    return _ASSENT.match(prompt) is not None and _SECOND_THOUGHT.search(prompt) is None
+    return _ASSENT.match(prompt) is not None and not _holds(_SECOND_THOUGHT, prompt)
 
 
 def proposals(reply: str) -> Iterator[str]:
     """Yield what a reply proposes, each with the sentence before it, which says of what."""
     before = ""
-    for sentence in sentences(reply) if _PROPOSAL.search(reply.replace("\u2019", "'")) else ():
-        if 20 <= len(sentence) <= 400 and _PROPOSAL.search(sentence) and not _is_question(sentence):
+    for sentence in sentences(reply) if _holds(_PROPOSAL, reply.replace("\u2019", "'")) else ():
+        if 20 <= len(sentence) <= 400 and _holds(_PROPOSAL, sentence) and not _is_question(sentence):
             yield f"{before} {sentence}" if 0 < len(before) <= _SUBJECT_CHARS else sentence
         before = sentence
 
 
 def has_second_thought(sentence: str) -> bool:
     """Return whether a sentence takes back what came before it."""
-    return _SECOND_THOUGHT.search(sentence) is not None
+    return _holds(_SECOND_THOUGHT, sentence)
 
 
 def after_second_thought(sentence: str, following: str = "") -> str:
@@ -313,7 +317,7 @@ def affirmed(text: str) -> str:
 
 def is_reversal(sentence: str) -> bool:
     """Return whether a person's sentence takes something back."""
-    return _REVERSAL.search(sentence) is not None and not _is_question(sentence)
+    return _holds(_REVERSAL, sentence) and not _is_question(sentence)
 
 
 def undoes(command: str) -> bool:
@@ -323,16 +327,18 @@ def undoes(command: str) -> bool:
 
 def points_back(sentence: str) -> bool:
     """Return whether a sentence points to what it means: "that library", "the other thing"."""
-    return _POINTS_BACK.search(sentence) is not None
+    return _holds(_POINTS_BACK, sentence)
 
 
 def decides_otherwise(text: str) -> bool:
     """Return whether an objection goes on to say what holds instead."""
-    return _ANEW.search(text) is not None and not text.endswith("?")
+    return _holds(_ANEW, text) and not text.endswith("?")
 
 
 def options(reply: str) -> dict[str, str]:
     """Return the options that a reply lists, by number or letter; none for fewer than two."""
+    if _FIRST_OPTION.search(reply) is None:
+        return {}
     found = {match["key"].lower(): " ".join(match["text"].split()) for match in _OPTION.finditer(without_code(reply))}
     return found if len(found) > 1 and {"1", "a"} & {*found} else {}
 
@@ -358,7 +364,7 @@ def taken_keys(text: str) -> Iterator[str]:
     """Yield the numbers and letters of options that an answer takes."""
     for sentence in sentences(text):
         if not sentence.endswith("?"):
-            yield from (match["key"].lower() for match in _TAKEN.finditer(sentence))
+            yield from (match["key"] for match in _TAKEN.finditer(sentence.lower()))
 
 
 def opens_matter(prompt: str) -> bool:
@@ -376,16 +382,16 @@ def instructs(prompt: str, reply: str) -> bool:
         len(prompt) <= _INSTRUCTION_CHARS
         and not prompt.endswith("?")
         and not opens_matter(prompt)
-        and any(sign.search(said) for sign, said in ((_SPECIFIC, prompt), (_CORRECTS, prompt), (_SUGGESTS, reply)))
+        and (_SPECIFIC.search(prompt) is not None or _holds(_CORRECTS, prompt) or _holds(_SUGGESTS, reply))
     )
 
 
 def withdrawn_words(sentence: str) -> set[str]:
     """Return the words of what a person gives up: "let's forget the cache" gives ``cache``."""
-    found = _WITHDRAWN.search(sentence)
+    found = _WITHDRAWN.search(sentence.lower())
     if found is None or sentence.rstrip().endswith("?"):
         return set()
-    words = re.findall(r"\w*\d\w*|[^\W\d_]{4,}", found["what"].lower())
+    words = re.findall(r"\w*\d\w*|[^\W\d_]{4,}", found["what"])
     return {word for word in words if word not in STOP_WORDS}
 
 
@@ -397,33 +403,33 @@ _FOR_NOW: Final = re.compile(
 
 def is_user_decision(sentence: str) -> bool:
     """Return whether a person's sentence settles something, for longer than a moment."""
-    settles = _USER_DECISION.search(sentence) is not None and _FOR_NOW.search(sentence) is None
+    settles = _holds(_USER_DECISION, sentence) and _FOR_NOW.search(sentence) is None
     return settles and not _is_question(sentence)
 
 
 def may_decide(text: str) -> bool:
     """Return False for a reply without a decision: one search, where most have none."""
-    return _AGENT_DECISION.search(text.replace("\u2019", "'")) is not None
+    return _holds(_AGENT_DECISION, text.replace("\u2019", "'"))
 
 
 def is_agent_decision(sentence: str) -> bool:
     """Return whether an agent's sentence says what was decided."""
-    return _AGENT_DECISION.search(sentence) is not None and not _is_question(sentence)
+    return _holds(_AGENT_DECISION, sentence) and not _is_question(sentence)
 
 
 def is_rule(sentence: str) -> bool:
     """Return whether a person's sentence holds for more than this session."""
-    return _RULE.search(sentence) is not None and not sentence.endswith("?")
+    return _holds(_RULE, sentence) and not sentence.endswith("?")
 
 
 def is_cause(sentence: str) -> bool:
     """Return whether a sentence says why something was so."""
-    return _CAUSE.search(sentence) is not None and not sentence.endswith("?")
+    return _holds(_CAUSE, sentence) and not sentence.endswith("?")
 
 
 def is_put_off(sentence: str) -> bool:
     """Return whether a person's sentence leaves something for later."""
-    return _LATER.search(sentence) is not None and not _is_question(sentence)
+    return _holds(_LATER, sentence) and not _is_question(sentence)
 
 
 def is_open_heading(line: str) -> bool:
@@ -445,7 +451,7 @@ def open_points(text: str, *, headed: bool = False) -> Iterator[str]:
             continue
         is_item = _BULLET.match(line) is not None
         for sentence in sentences(line):
-            if not _SETTLED.search(sentence) and ((below and is_item) or (not headed and _OPEN.search(sentence))):
+            if not _holds(_SETTLED, sentence) and ((below and is_item) or (not headed and _holds(_OPEN, sentence))):
                 yield sentence
         below = below and is_item
 
