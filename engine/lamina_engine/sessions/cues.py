@@ -76,7 +76,7 @@ def sentences(text: str) -> tuple[str, ...]:
 
 def _sentences(text: str) -> Iterator[str]:
     for line in without_code(text).splitlines():
-        if line.lstrip().startswith(("|", "#", ">", "    ", "\t")):
+        if line.lstrip().startswith(("|", "#", ">")):
             continue
         bullet = _BULLET.match(line)
         line = line if bullet is None else line[bullet.end() :]
@@ -86,8 +86,8 @@ def _sentences(text: str) -> Iterator[str]:
             if sentence := line[start : border.start() + 1].strip():
                 yield sentence
             start = border.end()
-        if start < len(line):
-            yield line[start:]
+        if sentence := line[start:].strip():
+            yield sentence
 
 
 def sentences_with_next(text: str) -> Iterator[tuple[str, str]]:

@@ -189,10 +189,10 @@ PIECES = st.lists(
 ).map("".join)
 
 
-def assert_pieces_are_words(got: analysis.Pieces, pieces: list[str]) -> None:
+def assert_pieces_are_words(got: analysis.Pieces, pieces: list[str], language: str = "english") -> None:
     """Compare a table of pieces with the general path, which sees one piece at a time."""
     for piece, number in zip(pieces, got.numbers(pieces), strict=True):
-        ref = Analyzer().words(piece)
+        ref = Analyzer(language).words(piece)
         hashes = got.hashes[got.starts[number] : got.starts[number + 1]]
         terms = [term for word in ref for term in word]
         keys = [term_hash(term.stem) for term in terms]
@@ -214,6 +214,22 @@ def test_pieces_analysed_together_are_pieces_analysed_alone(first: list[str], se
 @given(st.lists(st.text(st.characters(max_codepoint=0x7E, min_codepoint=0x21)), max_size=12))
 def test_any_ascii_pieces_analysed_together_are_pieces_analysed_alone(pieces: list[str]) -> None:
     assert_pieces_are_words(Analyzer().pieces(), pieces)
+
+
+FOREIGN = st.lists(
+    st.sampled_from(
+        [*"aéß1_.-'(", "Häuser", "strasse", "STRASSE", "qu'", "élèves", "travaillaient", "Übergrößen", "foo", "Bar", "ﬁn", "İ", "数",
+         "running", "v1.2", "b" * 70]
+    ),
+    max_size=5,
+).map("".join)  # fmt: skip
+
+
+@pytest.mark.parametrize("language", ["german", "french", "russian"])
+@settings(deadline=None)
+@given(pieces=st.lists(FOREIGN, max_size=12))
+def test_pieces_of_other_languages_are_stemmed_together_as_alone(language: str, pieces: list[str]) -> None:
+    assert_pieces_are_words(Analyzer(language).pieces(), pieces, language)
 
 
 def test_a_long_piece_is_forgotten_with_the_next_batch_and_found_again() -> None:

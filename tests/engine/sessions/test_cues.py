@@ -1,0 +1,92 @@
+"""Sentences of talk, and the cues that are found in them."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
+
+import pytest
+
+from lamina_engine.sessions import cues
+
+
+@pytest.mark.parametrize(
+    ("text", "sentences"),
+    [
+        ("One. Two! Three? four… Five", ["One.", "Two!", "Three? four…", "Five"]),
+        ('He said "stop." Then we did.', ['He said "stop.', "Then we did."]),
+        ("See v1.2 and e.g. that. `code` runs.", ["See v1.2 and e.g. that. `code` runs."]),
+        ("See that. `Code` runs. 3 rows are left.", ["See that.", "`Code` runs.", "3 rows are left."]),
+        ("終わり。次は！ Next", ["終わり。", "次は！", "Next"]),
+        ("- [x] done. Next\n2) It\u2019s **bold**. So", ["done.", "Next", "It's bold.", "So"]),
+        ("| a table. Row |\n# A head. Line\n> quoted. Line", []),
+        ("Before.\n```\nNot. This\n```\nAfter.", ["Before.", "After."]),
+        ("  . . .  ", [". . ."]),
+        ("", []),
+    ],
+)
+def test_sentences_of_a_text(text: str, sentences: list[str]) -> None:
+    assert list(cues.sentences(text)) == sentences
+
+
+@pytest.mark.parametrize(
+    ("finds", "sentence"),
+    [
+        (cues.is_user_decision, "let's use postgres for the queue"),
+        (cues.is_user_decision, "we'll stick with the old format"),
+        (cues.is_user_decision, "the freeze is on march 3"),
+        (cues.is_agent_decision, "i went with a file a day because readers lock"),
+        (cues.is_rule, "never commit to main"),
+        (cues.is_cause, "the real problem was the lock"),
+        (cues.is_put_off, "that can wait, not before the release"),
+        (cues.is_reversal, "let's do without that library after all"),
+        (cues.has_second_thought, "port 80, hm, taken"),
+        (cues.points_back, "forget the other thing"),
+        (cues.decides_otherwise, "use the index instead"),
+        (lambda sentence: cues.withdrawn_words(sentence) == {"cache"}, "forget about the cache"),
+        (lambda sentence: [*cues.taken_keys(sentence)] == ["b"], "go with b"),
+        (lambda sentence: [*cues.proposals(sentence)] == [sentence], "i would keep the table as it is for now"),
+        (lambda sentence: [*cues.open_points(sentence)] == [sentence], "the importer is not yet tested"),
+    ],
+)
+def test_cues_are_found_in_capitals_and_within_no_word(finds: Callable[[str], bool], sentence: str) -> None:
+    assert finds(sentence)
+    assert finds(sentence.upper())
+    assert finds(sentence.capitalize())
+
+
+@pytest.mark.parametrize(
+    ("finds", "sentence"),
+    [
+        (cues.is_user_decision, "outlet's used up by now"),
+        (cues.is_rule, "forever always"),
+        (cues.is_cause, "subdue to nothing"),
+        (cues.is_agent_decision, "undecided to this day"),
+        (cues.has_second_thought, "awaiting butter"),
+    ],
+)
+def test_no_cue_is_found_within_a_word(finds: Callable[[str], bool], sentence: str) -> None:
+    assert not finds(sentence)
+
+
+def test_patterns_of_cues_are_in_small_letters() -> None:
+    searched = set(re.findall(r"_holds\((_[A-Z_]+)", inspect.getsource(cues)))
+    assert len(searched) >= 12
+    for name in sorted(searched):
+        letters = re.sub(r"\\.", "", getattr(cues, name).pattern)
+        assert letters == letters.lower(), name
+
+
+@pytest.mark.parametrize(
+    ("reply", "listed"),
+    [
+        ("1) sqlite, one file\n2) postgres", {"1": "sqlite, one file", "2": "postgres"}),
+        ("Either (A) keep it (B) drop it", {"a": "keep it", "b": "drop it"}),
+        ("2) only the second", {}),
+        ("1) only the first", {}),
+        ("the first version 1.0 is out", {}),
+    ],
+)
+def test_options_that_a_reply_lists(reply: str, listed: dict[str, str]) -> None:
+    assert cues.options(reply) == listed
