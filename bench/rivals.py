@@ -39,7 +39,9 @@ class Bm25s:
     def lexical(self, query: Query) -> list[int]:
         import bm25s
 
-        words = bm25s.tokenize([query.text], stopwords=[], show_progress=False)
+        words: Any = bm25s.tokenize([query.text], stopwords=[], show_progress=False)
+        if not words.ids[0]:  # of a question of single letters, which it drops
+            return []
         index: Any = self._index
         rows, _ = index.retrieve(words, k=K, show_progress=False, n_threads=1)
         return [int(row) for row in rows[0]]

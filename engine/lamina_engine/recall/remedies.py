@@ -147,7 +147,10 @@ def _go(memory: Memory, arguments: Arguments, identity: str, relax: Relax) -> Re
             text, changes = step
         state |= changes
         texts[stage if found.fix else "rank"] = text, tuple(changes)
-    changed = {name: value for name, value in state.items() if name not in arguments or arguments[name] != value}
+    changed = {
+        name: value for name, value in state.items()
+        if name not in arguments or (arguments[name] is not value and arguments[name] != value)  # an array is not compared
+    }  # fmt: skip
     return _smallest(memory, arguments, identity, changed, texts)
 
 

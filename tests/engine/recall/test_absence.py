@@ -11,6 +11,7 @@ import pytest
 
 import lamina
 from lamina import FixedClock, Vault
+from lamina_engine.embed.bundled import WordLlamaEmbedder
 from lamina_engine.profiles import BUILT_IN
 from lamina_engine.recall.absence import STAGES, Absence, drop_parts
 from lamina_engine.recall.explain import recompute
@@ -271,6 +272,14 @@ def test_a_place_in_a_source_is_an_id(tmp_path: Path, clock: FixedClock) -> None
         found = vault.why_not("shop", "a.md", where={"type": "nothing"})
         assert (found.stage, found.clauses) == ("filter", ('{"type":"nothing"}',))
         assert found.to_dict()["remedies"]
+
+
+@pytest.mark.parametrize("lanes", [None, ["vector"]], ids=str)
+def test_a_question_may_bring_its_vector(world: Vault, lanes: list[str] | None) -> None:
+    vector = WordLlamaEmbedder().embed_query("the orchard press")
+    found = check(world, "harbour crane", "t4-9", {"vector": vector, "lanes": lanes, "k": 1})
+    assert found.stage != "hit"
+    assert found.remedies
 
 
 def test_a_word_of_the_chunk_is_proposed(lexical_vault: Vault) -> None:
