@@ -10,7 +10,7 @@
 ======================  ==========================================================================================
 
 A clause is a word, a phrase, a prefix or a typo. What only looks like an operator is text: an open quote, a lone sign, a
-sign before one letter or a number (``git commit -m``, ``-5 degrees``), two signs (``--force``), an unknown field
+sign before one letter or a number (``git commit -m``, ``-5 degrees``, ``[0.5, -1e-3]``), two signs (``--force``), an unknown field
 (``https://…``, ``12:30``). So no question is ever an error, and an ordinary question is left as it is.
 """
 
@@ -32,7 +32,7 @@ _END = r"(?=[\s.,;:!?)]|\Z)"
 _MARK: Final = re.compile(r'["“*~:]|(?<!\S)[+-]')
 """Every operator has one: a cold process compiles the whole pattern only for such queries, which takes 6 ms."""
 _WORD: Final = re.compile(r"\w")
-_FLAG: Final = re.compile(r"\w|\d[\d.,]*%?")
+_FLAG: Final = re.compile(r"\w|(?:[\d\W]|(?<=[\d.])[eE](?=[+-]?\d))+")
 """What a sign stands before in a flag or a number, and not in an operator."""
 _ENDING: Final = ".,;:!?)"
 

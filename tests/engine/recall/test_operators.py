@@ -23,10 +23,12 @@ CASES: list[tuple[str, str, list[Clause]]] = [
     ('title:"why not" sqlite', "why not sqlite", [Clause("phrase", "why not", "must", "title")]),
     ("tag:db source:notes/a.md", "", [Clause("word", "db", "must", "tag"), Clause("word", "notes/a.md", "must", "source")]),
     ("why? -because.", "why?", [Clause("word", "because", "not")]),
+    ("release -v2 -3e -x9", "release", [Clause("word", "v2", "not"), Clause("word", "3e", "not"), Clause("word", "x9", "not")]),
 ]  # fmt: skip
 TEXT = [
     "", "why did we leave SQLite", 'what is "this', '" ""', "- + -- a", "git commit -m x --force", "-5 degrees +1", "C++ *.py src/* **bold**",
     "https://x.y 12:30 title: foo", "e-mail is well-known", "a~b", "~1", "*", "(x|y)+ [a-z]* \\d{2} $", '"!!"', "foo:bar", "title:", "+", '+"',
+    "array([1.0, -1.]) gives (2, -4.8e-02, -1E+3), -12/3; +49-30", "process exited with code -9:",
 ]  # fmt: skip
 
 
