@@ -46,11 +46,11 @@ def current(history: Sequence[Line]) -> list[Line]:
 
 
 def newest(history: Sequence[Line]) -> dict[str, list[Line]]:
-    """Return by group the lines of its newest run at each size, all systems of it: peers are from the same run as we are."""
-    last = {(line["group"], line["size"]): line["date"] for line in history}
+    """Return by group the lines of its newest run, all systems and sizes of it: what is compared is of one commit and machine."""
+    last = {line["group"]: line["date"] for line in history}
     groups: dict[str, list[Line]] = {}
     for line in history:
-        if last[line["group"], line["size"]] == line["date"]:
+        if last[line["group"]] == line["date"]:
             groups.setdefault(line["group"], []).append(line)
     return dict(sorted(groups.items(), key=lambda item: _place(item[1][0])))
 

@@ -109,7 +109,8 @@ def test_every_bench_of_the_pages_is_there() -> None:
 def test_the_newest_run_of_a_group_counts_with_its_own_peers_alone() -> None:
     old = [line("Lamina", 9.0), line("peer", 1.0), line("Lamina", 5.0, group="Other", date="2026-02-01T00:00:00Z")]
     new = [line("Lamina", 2.0, date="2026-03-02T00:00:00Z")]
-    got = newest([*old, *new])
+    larger = {**line("Lamina", 99.0), "size": 1_000_000}
+    got = newest([larger, *old, *new])
     assert got["Hybrid"] == new
     assert [each["median"] for each in got["Other"]] == [0.005]
 

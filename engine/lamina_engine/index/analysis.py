@@ -590,7 +590,7 @@ def _is_plain(word: str) -> bool:
 
 
 class _UnstemmedWords(_Words):
-    """Words cut as English ones are, with their surfaces for stems; joined forms have English ones."""
+    """Words cut as English ones are, each its own stem; joined forms have English stems."""
 
     def _stem(self, word: str, kind: Kind) -> str:
         return _stem(word) if kind == "joined" else word
