@@ -111,7 +111,7 @@ def bench_small(
 def _check(system: System, corpus: Corpus) -> None:
     """What was added can be found: a stored text is its own best hit, by whichever lane the system has."""
     row = corpus.size // 2
-    # words alone: to Lamina a "-1." of code is an operator
+    # words alone: signs of code may be operators to Lamina
     query = Query(" ".join(words_of(corpus.texts[row].as_py())[:40]), corpus.vectors[row])
     lane = getattr(system, "dense", None) or getattr(system, "lexical", None)
     assert lane is not None

@@ -1,4 +1,4 @@
-"""Recall is faster than the careful hand-written stack, and finds at least as many of the nearest vectors.
+"""Recall beside the careful hand-written stack and other stores, which must find enough of the nearest vectors.
 
 k = 10, the query's vector given, texts returned, ages counted where a system can. Recall of the vector lane is measured
 on 200 other questions against a comparison with every row.

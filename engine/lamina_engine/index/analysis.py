@@ -258,6 +258,7 @@ class Pieces:
         for piece in others:
             number[piece] = len(self.surfaces)
             self._append(self._analyzer.words(piece))
+        self._analyzer.stem_ahead(())
         bits = languages.language_bits()
         if english:
             chosen = [piece for piece in fresh if piece.isascii()] + others
@@ -490,9 +491,8 @@ class Analyzer:
         return [self._words[piece[match.start() : match.end()]] for match in found]
 
     def stem_ahead(self, pieces: Sequence[str]) -> None:
-        """Stem the words of pieces in one call, for the calls of `words` that follow."""
-        if pieces:
-            self._words.stem_ahead(pieces)
+        """Stem the words of pieces in one call, ahead of `words`; forget those of the last call."""
+        self._words.stem_ahead(pieces)
 
     def _query_terms(self, piece: str) -> list[Term]:
         """Return the terms of a piece, remembered: queries repeat their words."""
@@ -610,6 +610,9 @@ class _ForeignWords(_Words):
         small = {word for piece in pieces for word in _LETTERS.findall(piece.casefold())}
         words = [*small.union(map(fold, small))]
         words = [word for word in words if word.isalpha()]
+        if not words:
+            self._stems = {}
+            return
         normal = [unicodedata.normalize("NFC", word) for word in words]
         self._stems = dict(zip(words, map(fold, self._stemmer("\n".join(normal))), strict=True))
 
