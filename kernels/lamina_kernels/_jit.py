@@ -124,7 +124,7 @@ class Kernel(Generic[P, R_co]):
         tuples = set[int]()
         for example in self._examples:
             args = example()
-            tuples.update(place for place, arg in enumerate(args) if isinstance(arg, tuple))
+            tuples.update(place for place, arg in enumerate(args) if _holds_array(arg))
             dispatcher.compile(_signature(names, args))
         dispatcher.disable_compile()
         return _freezing(dispatcher, sorted(tuples)) if tuples else cast("Callable[P, R_co]", dispatcher)
@@ -284,6 +284,10 @@ def _freezing(entry: Callable[P, R], places: Sequence[int]) -> Callable[P, R]:
         return cast("Callable[..., R]", entry)(*positional, **keywords)
 
     return call
+
+
+def _holds_array(arg: object) -> bool:
+    return isinstance(arg, tuple) and any(isinstance(item, np.ndarray) for item in arg)
 
 
 def _is_writeable(arg: object) -> bool:

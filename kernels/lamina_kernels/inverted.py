@@ -215,6 +215,10 @@ def _block_example() -> TermRows:
     )
 
 
+def _order_examples() -> tuple[object, ...]:
+    return np.zeros(2, np.int64), np.zeros(2)
+
+
 def _best_examples() -> tuple[object, ...]:
     lengths = (np.zeros(MOST_ROWS, np.uint16), np.ones(1), 1.2, 0.75, 1.0)
     query = (np.array([[0, 1]]), np.array([7], np.uint32), np.ones(1), np.ones(ZONES))
@@ -431,14 +435,14 @@ def best_postings(
     first : int
         Number of the segment's first row. Segments come newest first.
     beside : int64 (s,)
-        Rows of the segment below the stop, ascending, counted from its first: they are scored, live or not.
+        Row numbers, in any order: those of the segment below the stop are scored, live or not.
     out_sums : float64 (MOST_ROWS,)
         Room for sums; 0 before and after.
     out_rows, out_scores : int64 (k,), float64 (k,)
         Read and written: the best rows so far, as a heap whose worst entry stands first; k > 0. Scores of 0 stand for
         none, and before the first segment all are 0. Equal scores: the higher row is better.
     out_beside : float64 (s,)
-        Written: the scores of ``beside``.
+        Written: the scores of those rows.
 
     Notes
     -----
@@ -457,7 +461,7 @@ def best_postings(
             for i in range(lengths):
                 parts[code * lengths + i] = tf * (k1 + 1.0) / (tf + norms[i])
     left = spans[:, 1].copy()
-    low, unscored = stop, beside.size
+    low = stop
     while low > 0:
         high, low = low, max(low - _ROOM, 0)
         for t in range(query_hashes.size):
@@ -477,7 +481,37 @@ def best_postings(
                     part = tf * (k1 + 1.0) / (tf + norms[length]) if tf > 0.0 else 0.0
                 # what is below ``low`` can only stand here where a file is damaged; the room is as large as its numbers
                 out_sums[(row - np.uint64(low)) & _IN_ROOM] += weight * part
-        while unscored > 0 and beside[unscored - 1] >= low:
-            unscored -= 1
-            out_beside[unscored] = out_sums[beside[unscored] - low]
+        for i in range(beside.size):
+            row = beside[i] - first
+            if low <= row < high:
+                out_beside[i] = out_sums[row - low]
         _collect_best(out_sums[: high - low], live, low, first, out_rows, out_scores)
+
+
+@kernel(examples=[_order_examples])
+def order_best(out_rows: I64, out_scores: F64) -> int:
+    """Order what `best_postings` kept, best first.
+
+    Parameters
+    ----------
+    out_rows, out_scores : int64 (k,), float64 (k,)
+        Read and written.
+
+    Returns
+    -------
+    int
+        How many entries are rows; the others, with a score of 0, stand last.
+
+    Notes
+    -----
+    The heap's worst entry goes to its end, again and again: O(k log k).
+    """
+    for last in range(out_rows.size - 1, 0, -1):
+        row, score = out_rows[last], out_scores[last]
+        out_rows[last], out_scores[last] = out_rows[0], out_scores[0]
+        out_rows[0], out_scores[0] = row, score
+        _sink_first(out_rows[:last], out_scores[:last])
+    found = 0
+    while found < out_scores.size and out_scores[found] > 0.0:
+        found += 1
+    return found

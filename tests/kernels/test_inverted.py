@@ -18,6 +18,7 @@ from lamina_kernels.inverted import (
     find_terms_numpy,
     invert,
     length_norms,
+    order_best,
     sum_postings_numpy,
 )
 from lamina_kernels.layouts import F64, I64, U8, TermRows
@@ -50,6 +51,8 @@ def best(blocks: list[TermRows], hashes: np.ndarray, idf: F64, k: int, live: U8,
     """Return what the kernel keeps of several segments, best first; rows beside them have the scores of a scan."""
     rows, scores, sums = np.zeros(k, np.int64), np.zeros(k), np.zeros(MOST_ROWS)
     first = sum(block.lengths.shape[0] for block in blocks)
+    # in no order, and of other segments too: those are left alone
+    beside = np.random.default_rng(k).permutation(np.arange(0, first + 3, 2))
     for block in reversed(blocks):
         n = block.lengths.shape[0]
         first -= n
@@ -66,14 +69,16 @@ def best(blocks: list[TermRows], hashes: np.ndarray, idf: F64, k: int, live: U8,
         part = live[first : first + below] if live.size else live
         best_postings(
             inverted, block, codes, values[:count], K1, B, AVERAGE, spans, hashes, idf, WEIGHTS, part, below, first,
-            beside := np.arange(0, below, 2), sums, rows, scores, others := np.full(len(beside), -9.0),
+            beside, sums, rows, scores, others := np.full(len(beside), -9.0),
         )  # fmt: skip
         assert not sums.any()
         every = scan_bm25_numpy(block, np.ones(n, np.uint8), hashes, idf, WEIGHTS, K1, B, AVERAGE)
-        assert others.tobytes() == every[beside].tobytes()
-    found = np.flatnonzero(scores > 0.0)
-    order = found[np.lexsort((-rows[found], -scores[found]))]
-    return rows[order], scores[order]
+        here = (beside >= first) & (beside < first + below)
+        assert others[here].tobytes() == every[beside[here] - first].tobytes()
+        assert (others[~here] == -9.0).all()
+    found = order_best(rows, scores)
+    assert not scores[found:].any()
+    return rows[:found], scores[:found]
 
 
 def scanned(blocks: list[TermRows], hashes: np.ndarray, idf: F64, k: int, live: U8, stop: int) -> tuple[I64, F64]:

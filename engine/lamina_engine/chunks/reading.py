@@ -74,7 +74,7 @@ def fields_at(view: View, rows: Rows) -> list[tuple[StoredRow, dict[str, Any]]]:
     if state.snoozed:
         for fields, row in zip(found, rows.tolist(), strict=True):
             fields["snoozed_until_us"] = state.snoozed.get(row)
-    if (status := state.status[rows]).any():
+    if not state.all_active and (status := state.status[rows]).any():
         _add_status(view, rows, status.tolist(), found)
     if (pinned := state.pinned[rows]).any():
         for fields, is_pinned in zip(found, pinned.tolist(), strict=True):

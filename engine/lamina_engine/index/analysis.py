@@ -109,6 +109,12 @@ class QueryTerm(NamedTuple):
     others: tuple[str, ...] = ()
     """Stems of the same word in the other languages that were asked for."""
 
+    def joined(self, other: QueryTerm, is_stop: bool) -> QueryTerm:
+        """Return this term asked for once more, perhaps in another form."""
+        surfaces = self.surfaces if other.surfaces[0] in self.surfaces else self.surfaces + other.surfaces
+        others = tuple(dict.fromkeys(self.others + other.others))
+        return QueryTerm(self.stem, surfaces, self.weight + other.weight, self.stop and is_stop, others)
+
 
 class _Classes(dict[int, str]):
     """Character classes by code point, filled as characters are met (``str.translate`` asks)."""
@@ -348,8 +354,7 @@ class Analyzer:
         self.rows = 0
         """Rows analysed so far."""
         self._table: WordTable | None = None
-        self._asked: dict[str, list[Term]] = {}
-        self._foreign: dict[tuple[str, tuple[str, ...]], dict[str, tuple[str, ...]]] = {}
+        self._asked: dict[tuple[str, tuple[str, ...]], list[QueryTerm]] = {}
 
     def tokens(self, text: str) -> list[Term]:
         """Return the terms of a text, in order, as indexed.
@@ -397,27 +402,15 @@ class Analyzer:
             text = self._without_elisions(text, among)
             spoken = languages.language_of(re.findall(r"\w+", text), (ENGLISH, *among))
             stop_words = STOP_WORDS if spoken == ENGLISH else _folded_function_words(spoken)
-        weights: dict[str, float] = {}
-        surfaces: dict[str, dict[str, None]] = {}
-        stops: dict[str, bool] = {}
+        found: dict[str, QueryTerm] = {}
         for piece in text.split():
-            terms = self._query_terms(piece)
-            parts = [term.kind for term in terms].count("part") if len(terms) > 1 else 1
-            for stem, surface, kind in terms:
-                if kind == "character":
-                    continue
-                weight = 1.0 / parts if kind == "part" else 1.0
-                if stem in weights:
-                    weights[stem] += weight
-                    surfaces[stem][surface] = None
-                    stops[stem] = stops[stem] and surface in stop_words
+            for term in self._asked_terms(piece, among):
+                known, is_stop = found.get(term.stem), term.surfaces[0] in stop_words
+                if known is None:
+                    found[term.stem] = term._replace(stop=True) if is_stop else term
                 else:
-                    weights[stem], surfaces[stem], stops[stem] = weight, {surface: None}, surface in stop_words
-        others = self._other_stems(text, surfaces, among)
-        return [
-            QueryTerm(stem, tuple(surfaces[stem]), weight, stops[stem], others.get(stem, ()))
-            for stem, weight in weights.items()
-        ]
+                    found[term.stem] = known.joined(term, is_stop)
+        return list(found.values())
 
     def _without_elisions(self, text: str, among: Sequence[str]) -> str:
         if _APOSTROPHES.isdisjoint(text):
@@ -427,39 +420,35 @@ class Analyzer:
                 text = " ".join([pattern.sub("", piece) if pattern.match(piece) else piece for piece in text.split()])
         return text
 
-    def _other_stems(
-        self, text: str, surfaces: dict[str, dict[str, None]], among: tuple[str, ...]
-    ) -> dict[str, tuple[str, ...]]:
-        """Return the stems of a query's words in other languages, by the English one."""
-        found: dict[str, tuple[str, ...]] = {}
-        if not among:
-            return found
-        of_surface: dict[str, tuple[str, ...]] = {}
-        for piece in text.split():
-            for surface, stems in self._foreign_stems(piece, among).items():
-                known = of_surface.get(surface)
-                of_surface[surface] = stems if known is None else (*known, *stems)
-        for stem, forms in surfaces.items():
-            others = [other for form in forms for other in of_surface.get(form, ()) if other != stem]
-            if others:
-                found[stem] = tuple(dict.fromkeys(others))
+    def _asked_terms(self, piece: str, among: tuple[str, ...]) -> list[QueryTerm]:
+        """Return the terms of a piece of a query, none of them a stop word yet; remembered."""
+        found = self._asked.get((piece, among))
+        if found is None:
+            terms = [term for word in self.words(piece) for term in word]
+            parts = [term.kind for term in terms].count("part") if len(terms) > 1 else 1
+            others = self._foreign_stems(piece, among)
+            found = [
+                QueryTerm(
+                    stem, (surface,), 1.0 / parts if kind == "part" else 1.0, False,
+                    tuple([other for other in others.get(surface, ()) if other != stem]),
+                )
+                for stem, surface, kind in terms if kind != "character"
+            ]  # fmt: skip
+            if len(self._asked) >= _ASKED_LIMIT:
+                self._asked.clear()
+            if len(piece) <= _MEMO_PIECE_CHARS:
+                self._asked[piece, among] = found
         return found
 
-    def _foreign_stems(self, piece: str, among: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
-        """Return the words of a piece, each with its stems in other languages; remembered."""
-        found = self._foreign.get((piece, among))
-        if found is None:
-            stems: dict[str, dict[str, None]] = {}
-            for language in among:
-                surface = ""
-                for term in self.of(language)._query_terms(piece):
+    def _foreign_stems(self, piece: str, among: tuple[str, ...]) -> dict[str, dict[str, None]]:
+        """Return the words of a piece, each with its stems in other languages."""
+        found: dict[str, dict[str, None]] = {}
+        for language in among:
+            surface = ""
+            for word in self.of(language).words(piece):
+                for term in word:
                     surface = surface if term.kind == "variant" else term.surface
-                    stems.setdefault(surface, {})[term.stem] = None
-            found = {surface: tuple(each) for surface, each in stems.items()}
-            if len(self._foreign) >= _ASKED_LIMIT:
-                self._foreign.clear()
-            if len(piece) <= _MEMO_PIECE_CHARS:
-                self._foreign[piece, among] = found
+                    found.setdefault(surface, {})[term.stem] = None
         return found
 
     def pieces(self) -> Pieces:
@@ -493,17 +482,6 @@ class Analyzer:
     def stem_ahead(self, pieces: Sequence[str]) -> None:
         """Stem the words of pieces in one call, ahead of `words`; forget those of the last call."""
         self._words.stem_ahead(pieces)
-
-    def _query_terms(self, piece: str) -> list[Term]:
-        """Return the terms of a piece, remembered: queries repeat their words."""
-        terms = self._asked.get(piece)
-        if terms is None:
-            terms = [term for word in self.words(piece) for term in word]
-            if len(self._asked) >= _ASKED_LIMIT:
-                self._asked.clear()
-            if len(piece) <= _MEMO_PIECE_CHARS:
-                self._asked[piece] = terms
-        return terms
 
 
 @functools.cache

@@ -29,6 +29,7 @@ from lamina_kernels.inverted import (
     find_terms,
     find_terms_numpy,
     length_norms,
+    order_best,
     sum_postings_numpy,
 )
 from lamina_kernels.layouts import F64, I64, U8, U16, U32, TermRows
@@ -229,22 +230,22 @@ class TermPostings:
         live : uint8 (n,), optional
             For every row below the stop, 0 where it is left out.
         beside : int64 (s,)
-            Rows below the stop, ascending, that are scored, too: cheaply, as every posting is read anyway.
+            Rows below the stop that are scored, too: cheaply, as every posting is read anyway.
 
         Returns
         -------
         rows : int64 (m,), m ≤ depth
-            In no order; every one holds one of the terms.
+            Best first; every one holds one of the terms.
         scores : float64 (m,)
             Bit-equal to `ForwardLists.score`.
         others : float64 (s,)
             Scores of ``beside``.
         """
-        best = self._best if best_postings.ready and code_lengths.ready else self._best_numpy
+        is_ready = best_postings.ready and code_lengths.ready and order_best.ready
+        best = self._best if is_ready else self._best_numpy
         others = np.zeros(beside.size)
         rows, scores = best(idf, bm25, average_length, depth, live, beside, others)
-        found = scores > 0.0
-        return rows[found], scores[found], others
+        return rows, scores, others
 
     def _best(
         self, idf: F64, bm25: Bm25, average_length: float, depth: int, live: U8 | None, beside: I64, others: F64
@@ -253,13 +254,13 @@ class TermPostings:
         weights = bm25.weights
         for segment, stop, spans in reversed(self._parts):
             first = segment.start
-            here = _between(beside, first, first + stop)
             best_postings(
                 segment.inverted, segment.block, *segment.lengths(weights), bm25.k1, bm25.b, average_length, spans,
-                self.hashes, idf, weights, _NO_MASK if live is None else live[first : first + stop], stop, first,
-                beside[here] - first, sums, rows, scores, others[here],
+                self.hashes, idf, weights, _NO_MASK if live is None else live[first : first + stop], stop, first, beside,
+                sums, rows, scores, others,
             )  # fmt: skip
-        return rows, scores
+        found = order_best(rows, scores)
+        return rows[:found], scores[:found]
 
     def _best_numpy(
         self, idf: F64, bm25: Bm25, average_length: float, depth: int, live: U8 | None, beside: I64, others: F64
@@ -269,22 +270,16 @@ class TermPostings:
             norms = length_norms(segment.block.lengths[:stop], bm25.weights, bm25.k1, bm25.b, average_length)
             fixed = (self.hashes, idf, bm25.weights, bm25.k1)
             sums = sum_postings_numpy(segment.inverted, segment.block, norms, spans, *fixed)
-            here = _between(beside, segment.start, segment.start + stop)
+            here = (beside >= segment.start) & (beside < segment.start + stop)
             others[here] = sums[beside[here] - segment.start]
             if live is not None:
                 sums *= live[segment.start : segment.start + stop]
             found = np.flatnonzero(sums > least)
             rows, scores = np.concatenate([rows, found + segment.start]), np.concatenate([scores, sums[found]])
-            if len(rows) > depth:
-                kept = np.lexsort((-rows, -scores))[:depth]
-                rows, scores, least = rows[kept], scores[kept], float(scores[kept[-1]])
+            kept = np.lexsort((-rows, -scores))[:depth]
+            rows, scores = rows[kept], scores[kept]
+            least = float(scores[-1]) if len(rows) == depth else 0.0
         return rows, scores
-
-
-def _between(rows: I64, start: int, stop: int) -> slice:
-    """Return where ascending rows lie between two."""
-    begin, end = rows.searchsorted((start, stop)).tolist()
-    return slice(begin, end)
 
 
 def _frozen(arrays: Iterable[NDArray[Any]]) -> list[NDArray[Any]]:

@@ -502,7 +502,7 @@ def search(
     reverse.
     """
     vector, _, stop = check_request(blocks, query, k, 0, n_rows, live)
-    if not vector.any():
+    if not np.count_nonzero(vector):
         return Nearest.nothing()
     selected = stop if live is None else int(np.count_nonzero(live[:stop]))
     if index is None or _exact_is_better(selected, stop, index.rows):

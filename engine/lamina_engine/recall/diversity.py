@@ -37,12 +37,10 @@ _NO_BUDGET: Final = 2**62
 def fold(view: View, page: Page, candidates: Candidates, order: list[int]) -> tuple[list[int], dict[int, list[str]]]:
     """Leave out contents that an earlier position has; return the rest, and the ids folded."""
     # of all candidates, which ascend as a rule: to gather rows in the order of their scores takes twice as long
-    found = view.snapshot.numbers("chunks", "version", candidates.rows)
-    if not page.contents:
-        ascending = np.sort(found)
-        if not (ascending[1:] == ascending[:-1]).any():  # as a rule nothing repeats
-            return order, {}
-    hashes = found[order].tolist()
+    found = view.snapshot.numbers("chunks", "version", candidates.rows).tolist()
+    if not page.contents and len(set(found)) == len(found):  # as a rule nothing repeats
+        return order, {}
+    hashes = [found[position] for position in order]
     owner: dict[int, int] = {}
     folded: dict[int, list[str]] = {}
     for position, row, content in zip(order, candidates.rows[order].tolist(), hashes, strict=True):
@@ -114,17 +112,18 @@ def limit_sources(
     kept: list[int] = []
     passed: list[int] = []
     while part := list(islice(positions, _LOOKED_AT)):
-        is_part = view.snapshot.numbers("chunks", "start", rows[part]) >= 0
-        if not is_part.any():  # as in a vault of records or sessions
+        starts = view.snapshot.numbers("chunks", "start", rows[part]).tolist()
+        cut = [position for position, start in zip(part, starts, strict=True) if start >= 0]
+        if not cut:  # as in a vault of records or sessions
             kept += part if most is None else part[: most - len(kept)]
             if len(kept) == most:
                 return kept, passed
             continue
-        names = iter(view.snapshot.values("chunks", "source", rows[part][is_part]))
-        for position, is_cut in zip(part, is_part.tolist(), strict=True):
+        names = dict(zip(cut, view.snapshot.values("chunks", "source", rows[cut]), strict=True))
+        for position in part:
             if len(kept) == most:
                 return kept, passed
-            name = next(names) if is_cut else None
+            name = names.get(position)
             if name is not None:
                 row = int(rows[position])
                 before = page.files.setdefault(name, [])

@@ -7,7 +7,7 @@ fetched, and a small selection is scored exhaustively, so no filter starves a la
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Final, NamedTuple
 
@@ -143,8 +143,12 @@ class Words:
         if self._tail is not None:
             frequencies += np.bincount(self._tail.terms, minlength=len(self._keys))
         rows_of = dict(zip(self._keys.tolist(), frequencies.tolist(), strict=True))
-        counts = [sum([rows_of[key] for key in keys]) for keys in stems]
-        found = [_held(term, keys, rows_of) for term, keys in zip(self._terms, stems, strict=True)]
+        counts: list[float] = []
+        found: list[QueryTerm] = []
+        for term, keys in zip(self._terms, stems, strict=True):
+            held = [rows_of[key] for key in keys]
+            counts.append(sum(held))
+            found.append(term if all(held) else _held(term, held))
         self.unknown = [term for term, rows in zip(self._terms, counts, strict=True) if not rows]
         """Terms that no row of the view holds."""
         self._rows: float = view.statistics.rows
@@ -219,8 +223,9 @@ class Words:
         if not self.names or not selection.count:
             return EMPTY
         found = self._best_by_words(selection, depth, beside) if len(self.query.idf) else EMPTY
-        if self._bonuses:
-            found = self._with_bonuses(found, selection)
+        if not self._bonuses:
+            return found
+        found = self._with_bonuses(found, selection)
         return rank_rows(found.rows, found.scores, depth)
 
     def _with_bonuses(self, found: Lane, selection: Selection) -> Lane:
@@ -238,25 +243,20 @@ class Words:
         return self._beside.scores if self._beside is not None and self._beside.rows is lane.rows else _NO_SCORES
 
     def _best_by_words(self, selection: Selection, depth: int, beside: I64) -> Lane:
-        """Return rows with their scores by words that include the ``depth`` best."""
+        """Return the ``depth`` best rows by words."""
         live = None if selection.live is None else selection.live.view(np.uint8)
-        others = _NO_ROWS
         # with a tail or bonuses there is more to a score than lists hold
         scores_others = self._postings.scores_others and self._tail is None and not self._bonuses
-        if scores_others and len(beside):
-            order = beside.argsort()
-            others = beside[order]
         rows, scores, found = self._postings.best(
-            self.query.idf, self.bm25, self._average, depth, live=live, beside=others
+            self.query.idf, self.bm25, self._average, depth, live=live, beside=beside if scores_others else _NO_ROWS
         )
-        if len(others):
-            in_order = np.empty(len(found))
-            in_order[order] = found
-            self._beside = Lane(beside, in_order)
+        if scores_others:
+            self._beside = Lane(beside, found)
         if self._tail is None:
             return Lane(rows, scores)
-        tail = self._best_of_tail(self._tail, selection.live, depth, _kth(scores, depth))
-        return Lane(np.concatenate([rows, tail.rows]), np.concatenate([scores, tail.scores]))
+        least = float(scores[-1]) if len(scores) == depth else 0.0
+        tail = self._best_of_tail(self._tail, selection.live, depth, least)
+        return rank_rows(np.concatenate([rows, tail.rows]), np.concatenate([scores, tail.scores]), depth)
 
     def _best_of_tail(self, tail: Matches, live: Mask | None, depth: int, least: float) -> Lane:
         """Return the tail's rows that can be among the ``depth`` best, scored."""
@@ -280,11 +280,9 @@ class Words:
         return Lane(np.concatenate([rows[first], rows[rest]]), np.concatenate([scores, self.score_words(rows[rest])]))
 
 
-def _held(term: QueryTerm, keys: Sequence[int], rows_of: Mapping[int, int]) -> QueryTerm:
-    """Return a term with those of its stems alone that rows hold, or as it is."""
-    if not term.others or all(map(rows_of.__getitem__, keys)):
-        return term
-    stems = [stem for stem, key in zip((term.stem, *term.others), keys, strict=True) if rows_of[key]]
+def _held(term: QueryTerm, rows: Sequence[int]) -> QueryTerm:
+    """Return a term with those of its stems alone that rows hold, or as it is where none does."""
+    stems = [stem for stem, held in zip((term.stem, *term.others), rows, strict=True) if held]
     return QueryTerm(stems[0], term.surfaces, term.weight, term.stop, tuple(stems[1:])) if stems else term
 
 
@@ -304,8 +302,10 @@ def vector_lane(view: View, query: F32, selection: Selection, depth: int) -> Lan
     live = selection.live[:rows] if selection.live is not None else None
     index = view.tables.quantised(view.snapshot)
     found = vectors.search(view.vectors, index, query, depth, n_rows=rows, live=live)
-    scores = found.scores.astype(np.float64)
-    positive = int(np.count_nonzero(scores > 0.0))  # they descend, equal ones by higher row, as in every lane
+    scores = found.scores.astype(np.float64)  # they descend, equal ones by higher row, as in every lane
+    if len(scores) and scores[-1] > 0.0:  # as a rule
+        return Lane(found.rows, scores)
+    positive = int(np.count_nonzero(scores > 0.0))
     return Lane(found.rows[:positive], scores[:positive])
 
 

@@ -377,7 +377,11 @@ def _rank(memory: Memory, view: View, request: Request, page: Page, *, with_fact
 
         candidates, order, composite = score_composite(view, request, candidates, order, folded)
     rate = (
-        _sure if near.size else _rating(memory, view, request, words, query, corrections, facts, candidates.rows, order)
+        _sure
+        if near.size
+        else _Rating(
+            functools.partial(_rate, memory, view, request, words, query, corrections, facts, candidates.rows, order)
+        )
     )
     candidates = page.lower(candidates)
     varied = order if request.fill else vary(view, profile, candidates, order, folded)
@@ -397,25 +401,35 @@ def _rank(memory: Memory, view: View, request: Request, page: Page, *, with_fact
     return found, page.next(view, candidates, ranked, kept, whole)
 
 
+class _Rating:
+    """Confidence of a page, computed when first asked for."""
+
+    __slots__ = ("_compute", "_known")
+
+    def __init__(self, compute: Callable[[], float]) -> None:
+        self._compute = compute
+        self._known: float | None = None
+
+    def __call__(self) -> float:
+        if self._known is None:
+            self._known = self._compute()
+        return self._known
+
+
 def _sure() -> float:
     """Return the confidence of what time alone found."""
     return 1.0
 
 
-def _rating(
+def _rate(
     memory: Memory, view: View, request: Request, words: Words, query: F32 | None, corrections: Corrections, facts: FactLane,
     rows: I64, order: list[int],
-) -> Callable[[], float]:  # fmt: skip
-    """Return a function of the confidence of the best of ten hits, or of a fact that answers."""
-
-    @functools.cache
-    def rate() -> float:
-        asked = [answer for answer in (*facts.alone, *(hit.answer for hit in facts.chunks.values())) if answer.asked]
-        known = max((answer.score for answer in asked), default=0.0) / FULL
-        rated = _rate_rows(memory, view, request, words, query, corrections, rows[order[:LOOKED_AT]])
-        return max(known, float(rated.max(initial=0.0)))
-
-    return rate
+) -> float:  # fmt: skip
+    """Return the confidence of the best of ten hits, or of a fact that answers."""
+    asked = [answer for answer in (*facts.alone, *(hit.answer for hit in facts.chunks.values())) if answer.asked]
+    known = max((answer.score for answer in asked), default=0.0) / FULL
+    rated = _rate_rows(memory, view, request, words, query, corrections, rows[order[:LOOKED_AT]])
+    return max(known, float(rated.max(initial=0.0)))
 
 
 def _rate_rows(
@@ -609,7 +623,7 @@ def _query_vector(
                 words = _weigh(view, request, terms)
             vector = _weigh_words(embedder, request.text, words, corrections)
         vector = embedder.embed_query(request.text) if vector is None else vector
-    return vector if vector.any() else None
+    return vector if np.count_nonzero(vector) else None
 
 
 def _has_types(view: View, types: tuple[str, ...]) -> bool:

@@ -282,7 +282,8 @@ def _vector(vector: NDArray[np.float32] | list[float] | None, dim: int | None) -
         )
     if found.shape != (dim,):
         raise InvalidArgument(f"vector has shape {found.shape}, this vault's space has dimension {dim}")
-    length = math.sqrt(float(np.cumsum(found.astype(np.float64) ** 2)[-1])) if dim else 0.0
+    wide = found.astype(np.float64)
+    length = math.sqrt(float((wide * wide).cumsum()[-1])) if dim else 0.0
     if not math.isfinite(length):  # squares of float32 do not overflow
         raise InvalidArgument("vector holds NaN or infinity; give finite numbers")
     return (found / length).astype(np.float32) if length > 0 else found
