@@ -404,7 +404,7 @@ class Analyzer:
             stop_words = STOP_WORDS if spoken == ENGLISH else _folded_function_words(spoken)
         found: dict[str, QueryTerm] = {}
         for piece in text.split():
-            for term in self._asked_terms(piece, among):
+            for term in self._query_terms(piece, among):
                 known, is_stop = found.get(term.stem), term.surfaces[0] in stop_words
                 if known is None:
                     found[term.stem] = term._replace(stop=True) if is_stop else term
@@ -420,7 +420,7 @@ class Analyzer:
                 text = " ".join([pattern.sub("", piece) if pattern.match(piece) else piece for piece in text.split()])
         return text
 
-    def _asked_terms(self, piece: str, among: tuple[str, ...]) -> list[QueryTerm]:
+    def _query_terms(self, piece: str, among: tuple[str, ...]) -> list[QueryTerm]:
         """Return the terms of a piece of a query, none of them a stop word yet; remembered."""
         found = self._asked.get((piece, among))
         if found is None:

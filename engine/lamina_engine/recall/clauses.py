@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 from msgspec import Struct
 
-from lamina_engine.index.analysis import Analyzer, Term, fold, term_hash
+from lamina_engine.index.analysis import Analyzer, Term, fold, query_analyzer, term_hash
 from lamina_engine.index.languages import ENGLISH
 from lamina_engine.index.row_columns import facet
 from lamina_engine.index.scoring import inverse_document_frequency
@@ -24,7 +24,7 @@ from lamina_engine.index.tables import LEXICAL
 from lamina_engine.index.textindex import FACET, TITLE, WORDS, TextIndexDamaged, encodable
 from lamina_engine.index.view import AnsweringPart, View
 from lamina_engine.recall.lanes import Bonus, Mask, Selection
-from lamina_engine.recall.operators import Clause, ParsedQuery
+from lamina_engine.recall.operators import Clause, ParsedQuery, parse_query
 from lamina_engine.recall.spelling import edit_distance, words_near
 from lamina_kernels.layouts import I64
 
@@ -40,6 +40,8 @@ _LEAST_WORDS: Final = 2
 _PLACES: Final = 9
 """Places that the forms of a compound before or behind its whole may take between two words of a phrase."""
 _UNCUT_LETTERS: Final = 48
+_MOST_READ: Final = 500
+"""Chunks with an excluded word that are read for its sign: those with all words of the query, then the newest."""
 _MARKS_WITHIN: Final = r"[_.,'’#+\-]*"
 _COLUMNS: Final = ("project", "type")
 _META: Final = re.compile(r"([\\.+*?()|\[\]{}^$])")
@@ -124,6 +126,30 @@ def apply_operators(view: View, parsed: ParsedQuery, analyzer: Analyzer) -> Oper
     mask = np.logical_and.reduce(required) if required else None
     linked_mask = np.logical_and.reduce(linked) if linked else None
     return Operators(mask, linked_mask, tuple(facets), facets_only, tuple(bonuses), tuple(patterns), tuple(tests))
+
+
+def read_flags(view: View, parsed: ParsedQuery) -> ParsedQuery:
+    """Return a query with its flags as text: words that the vault writes with their sign."""
+    # who pastes a command must find the chunk that holds it, and not all others
+    excluded = [
+        clause for clause in parsed.clauses if clause.need == "not" and clause.kind == "word" and not clause.field
+    ]
+    if not excluded:
+        return parsed
+    analyzer = query_analyzer()
+    finder = _Finder(view, analyzer)
+    flags = []
+    for clause in excluded:
+        rows = finder.rows(clause)
+        if rows is None or not len(rows):
+            continue
+        if len(rows) > _MOST_READ:
+            asked = {term_hash(term.stem) for term in analyzer.query(f"{parsed.text} {clause.text}") if not term.stop}
+            rows = np.concatenate([rows, view.rows_with_all(np.array(sorted(asked), np.uint32))])[-_MOST_READ:]
+        written = re.compile(rf"(?<![\w-])-{re.escape(clause.text)}(?!\w)")
+        if any(written.search(text) for text in view.snapshot.values("chunks", "text", rows)):
+            flags.append(clause.text)
+    return parse_query(parsed.query, flags) if flags else parsed
 
 
 def name_of(clause: Clause) -> str:

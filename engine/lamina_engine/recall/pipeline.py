@@ -276,6 +276,11 @@ def _read_request(
     )  # fmt: skip
     if request.as_of_us is not None:
         view = view.at(request.as_of_us)
+    if request.parsed is not None:
+        from lamina_engine.recall.clauses import read_flags  # in few questions
+
+        parsed = read_flags(view, request.parsed)
+        request = msgspec.structs.replace(request, parsed=parsed if parsed.clauses else None, text=parsed.text)
     if profile.dialogue.named:
         request = msgspec.structs.replace(request, named=named_agents(view, request.text))
     request = msgspec.structs.replace(request, scopes=find_scopes(view, request, request.scope))

@@ -19,7 +19,7 @@ from lamina_engine.index.textindex import TextIndexDamaged, TextPart
 from lamina_engine.index.view import View
 from lamina_engine.index.zones import body, header
 from lamina_engine.recall import request
-from lamina_engine.recall.clauses import apply_operators, name_of
+from lamina_engine.recall.clauses import _MOST_READ, apply_operators, name_of
 from lamina_engine.recall.filters import parse_filter, select_rows
 from lamina_engine.recall.lanes import Bonus, Words, rank_rows
 from lamina_engine.recall.operators import Clause, ParsedQuery, parse_query
@@ -308,6 +308,31 @@ def test_what_matched_is_in_the_terms(vault: Vault) -> None:
 def test_no_query_is_an_error(vault: Vault, query: str) -> None:
     assert list(vault.recall(query, 3)) is not None
     assert list(vault.recall(query, 3, syntax=False)) is not None
+
+
+@pytest.mark.parametrize("often", [False, True])
+def test_a_pasted_command_finds_the_chunk_that_holds_it(tmp_path: Path, often: bool) -> None:
+    with lamina.open(tmp_path / "vault", create=True) as vault:
+        vault.add(
+            [
+                {"id": "unpack", "text": "Unpack it: tar -xzf release.tar.gz"},
+                {"id": "fees", "text": "def net(gross, fees):\n    return gross -fees"},
+                {"id": "night", "text": "The backup ran at night, before the fees were due."},
+                {"id": "migration", "text": "The backup ran before the migration."},
+            ]
+        )
+        if often:  # more chunks hold the word than are read one by one
+            vault.add([{"id": f"fees{i}", "text": f"Some fees, as in every year: {i}."} for i in range(_MOST_READ + 1)])
+        for query, first in (
+            ("tar -xzf release.tar.gz", "unpack"),
+            ("why -xzf with tar?", "unpack"),
+            ("return gross -fees", "fees"),
+        ):
+            hits = vault.recall(query)
+            assert hits[0].id == first
+            assert "operators" not in hits.explain()
+        for query, gone in (("backup -migration", "migration"), ('backup -"fees"', "night")):
+            assert gone not in {hit.id for hit in vault.recall(query)}
 
 
 def test_a_pasted_text_has_no_operators() -> None:

@@ -13,6 +13,9 @@ CASES: list[tuple[str, str, list[Clause]]] = [
     ("“build failed” today", "build failed today", [Clause("phrase", "build failed", "must")]),
     ('what does "build failed" mean?', "what does build failed mean?", [Clause("phrase", "build failed", "may")]),
     ('why “build failed” ？ ', "why build failed ？", [Clause("phrase", "build failed", "may")]),
+    ('Cannot find module "left-pad" required by the app', "Cannot find module left-pad required by the app",
+     [Clause("phrase", "left-pad", "may")]),
+    ('"build failed" on main today', "build failed on main today", [Clause("phrase", "build failed", "must")]),
     ("+stale -bread", "stale", [Clause("word", "stale", "must"), Clause("word", "bread", "not")]),
     ("cachf~", "cachf", [Clause("typo", "cachf", "may", edits=1)]),
     ("cachf~2 x", "cachf x", [Clause("typo", "cachf", "may", edits=2)]),
@@ -29,6 +32,8 @@ TEXT = [
     "", "why did we leave SQLite", 'what is "this', '" ""', "- + -- a", "git commit -m x --force", "-5 degrees +1", "C++ *.py src/* **bold**",
     "https://x.y 12:30 title: foo", "e-mail is well-known", "a~b", "~1", "*", "(x|y)+ [a-z]* \\d{2} $", '"!!"', "foo:bar", "title:", "+", '+"',
     "array([1.0, -1.]) gives (2, -4.8e-02, -1E+3), -12/3; +49-30", "process exited with code -9:",
+    "tar -xzf release.tar.gz --strip-components=1", "ffmpeg -i in.mov -movflags +faststart", "ls -l -name", "diff --git a b\n-old\n+new",
+    "a list:\n-one\n-two",
 ]  # fmt: skip
 
 
@@ -42,6 +47,13 @@ def test_operators_are_read(query: str, text: str, clauses: list[Clause]) -> Non
 def test_a_sign_or_a_field_requires_a_phrase_in_a_question_too() -> None:
     got = parse_query('is +"build failed" or -"no disk" under title:"the release" "on monday"?')
     assert [clause.need for clause in got.clauses] == ["must", "not", "must", "may"]
+
+
+def test_known_flags_are_text_and_other_words_excluded() -> None:
+    got = parse_query("tar -xzf release -notes -Xzf", ["xzf"])
+    assert [clause.text for clause in got.clauses] == ["notes", "Xzf"]
+    assert got.text.split() == ["tar", "-xzf", "release"]
+    assert parse_query(got.query).clauses[0].text == "xzf"
 
 
 @pytest.mark.parametrize("query", TEXT)
