@@ -35,9 +35,9 @@ _TEXT = "why did we leave SQLite for kafka"
 
 
 def many(folder: Path, name: str) -> None:
-    """Put ten thousand files into a folder."""
+    """Put a thousand files into a folder."""
     folder.mkdir(exist_ok=True)
-    for i in range(10_000):
+    for i in range(1_000):
         (folder / name.format(i)).touch()
 
 
@@ -117,10 +117,10 @@ MORE: dict[str, Callable[[Path, Path], object]] = {
     "a folder with a newline": lambda v, h: (v / "log" / "x\ny").mkdir(),
     "names that are no text": lambda v, h: touch(b"\xff\xfe", v / "log" / "chunks", v / "index"),
     "a name of 255 bytes": lambda v, h: (v / "log" / "chunks" / ("x" * 249 + ".arrow")).touch(),
-    "10,000 entries in a log": lambda v, h: many(v / "log" / "chunks", "{:012}-8-0123456789ab.arrow"),
-    "10,000 entries of an index": lambda v, h: many(v / "index", "keys-{}.keys"),
-    "10,000 journals": lambda v, h: many(v / "journal" / "context", "{}.jsonl"),
-    "10,000 entries in the queue": lambda v, h: many(v / "queue", "{}.note"),
+    "1,000 entries in a log": lambda v, h: many(v / "log" / "chunks", "{:012}-8-0123456789ab.arrow"),
+    "1,000 entries of an index": lambda v, h: many(v / "index", "keys-{}.keys"),
+    "1,000 journals": lambda v, h: many(v / "journal" / "context", "{}.jsonl"),
+    "1,000 entries in the queue": lambda v, h: many(v / "queue", "{}.note"),
     "CURRENT is a socket": lambda v, h: bind(v / "CURRENT"),
     "a socket in a log": lambda v, h: bind(v / "log" / "chunks" / "s"),
     "CURRENT is a device": lambda v, h: device(v / "CURRENT", stat.S_IFCHR),
