@@ -203,7 +203,8 @@ _ASKS_OURS = re.compile(
 )
 _ASKS = re.compile(
     r"[?？]|(?:^|[.!\n])\s*(?:what|which|who|whose|where|when|why|how|wer|was|welche[rsn]?|wo|wann|warum|wie|qui|quel\w*|où|quand|pourquoi|comment"
-    r"|qué|cuál|quién|dónde|cuándo|cómo)\b",
+    r"|qué|cuál|quién|dónde|cuándo|cómo)\b"
+    r"|(?:^|[.!\n])\s*(?:(?:did|has|is|are|was|were|does)\s+(?:we|our|i|the|there|anyone|someone|(?-i:[A-Z])\w+)|(?:have|had|do)\s+(?:we|i))\b",
     re.IGNORECASE,
 )
 _REQUEST = re.compile(

@@ -37,7 +37,7 @@ from lamina_engine.index.languages import ENGLISH
 if TYPE_CHECKING:
     from lamina_engine.index.wordtable import WordTable
 
-ANALYSIS_ID = "lamina-text@2"
+ANALYSIS_ID = "lamina-text@3"
 """Name of these rules; an index made under another name is rebuilt."""
 
 MAX_TERM_CHARS = 64

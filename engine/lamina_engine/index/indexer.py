@@ -35,7 +35,7 @@ from lamina_engine.index.terms import (
 )
 from lamina_engine.index.textbuilder import TextBuilder
 from lamina_engine.index.view import View
-from lamina_engine.index.zones import Zones, bodies, context, headers, read_chain, zones_of
+from lamina_engine.index.zones import Zones, bodies, context, file_names, headers, read_chain, zones_of
 from lamina_engine.real_files import remove_file
 from lamina_engine.store.lock import write_lock
 from lamina_engine.store.segments import MERGE_FACTOR, Segment
@@ -124,7 +124,8 @@ class Indexer:
         for start in range(0, len(batch), _STAGED_AT_ONCE):
             part = slice(start, start + _STAGED_AT_ONCE)
             texts = batch.texts[part]
-            said = zip(batch.titles[part], batch.headings[part], batch.tags[part], created_at[part], strict=True)
+            names = file_names(batch.sources[part], batch.starts[part], batch.titles[part])
+            said = zip(batch.titles[part], batch.headings[part], batch.tags[part], created_at[part], names, strict=True)
             zones = Zones(
                 bodies(texts),
                 headers(said),

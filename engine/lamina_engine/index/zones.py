@@ -6,6 +6,7 @@ import functools
 import re
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
+from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,11 +38,31 @@ _MONTHS = (
 
 
 def header(
-    title: str | None, headings: Sequence[str] | None, tags: Sequence[str] | None, created_at_us: int | None
+    title: str | None,
+    headings: Sequence[str] | None,
+    tags: Sequence[str] | None,
+    created_at_us: int | None,
+    name: str = "",
 ) -> str:
-    """Return a chunk's header: title, headings, tags, and its date in words and digits."""
-    parts = [title, *(headings or ()), *(tags or ()), date_words(created_at_us)]
+    """Return a chunk's header: title, headings, tags, its date in words and digits, its file's name."""
+    parts = [title, *(headings or ()), *(tags or ()), date_words(created_at_us), name]
     return "\n".join(part for part in parts if part)
+
+
+def file_names(sources: Sequence[str | None], starts: Sequence[int | None], titles: Sequence[str | None]) -> list[str]:
+    """Return of each row the words of its file's name that its title lacks; none for what is no part of a file."""
+    # people call a note by its file, whatever its first heading says: kombucha.md, "# Fermentation"
+    return [
+        _words_of_file(source, title or "") if source and start is not None and start >= 0 else ""
+        for source, start, title in zip(sources, starts, titles, strict=True)
+    ]
+
+
+@functools.lru_cache(1 << 12)
+def _words_of_file(source: str, title: str) -> str:
+    known = set(_WORD.findall(title.casefold()))
+    words = _WORD.findall(PurePosixPath(source).stem)
+    return " ".join(word for word in words if word.casefold() not in known)
 
 
 def date_words(created_at_us: int | None) -> str:
@@ -88,6 +109,7 @@ def context(text: str, previous: int, read: Callable[[int], tuple[str, int]], wi
     return "\n".join(reversed(parts))
 
 
+_WORD = re.compile(r"[^\W_]+")
 _ADDRESS = re.compile(r"\]\((?![a-z]+:)[^()\s]*\)")
 
 
@@ -106,11 +128,13 @@ def bodies(texts: Sequence[str]) -> list[str]:
     return [_ADDRESS.sub("]", text) if "](" in text else text for text in texts]
 
 
-def headers(rows: Iterable[tuple[str | None, Sequence[str] | None, Sequence[str] | None, int | None]]) -> list[str]:
-    """Return `header` of many rows: title, headings, tags and date of each."""
+def headers(
+    rows: Iterable[tuple[str | None, Sequence[str] | None, Sequence[str] | None, int | None, str]],
+) -> list[str]:
+    """Return `header` of many rows: title, headings, tags, date and file's name of each."""
     return [
-        header(title, headings, tags, created_at) if title or headings or tags else date_words(created_at)
-        for title, headings, tags, created_at in rows
+        header(title, headings, tags, created_at, name) if title or headings or tags or name else date_words(created_at)
+        for title, headings, tags, created_at, name in rows
     ]
 
 
@@ -124,9 +148,9 @@ class Zones(NamedTuple):
 
 def zones_of(snapshot: Snapshot, start: int, stop: int) -> Zones:
     """Return the zones of rows ``start`` to ``stop`` from the log alone."""
-    texts, titles, headings, tags, created_at, previous = (
+    texts, titles, headings, tags, created_at, previous, sources, starts = (
         read_column(snapshot, name, start, stop)
-        for name in ("text", "title", "headings", "tags", "created_at", "previous")
+        for name in ("text", "title", "headings", "tags", "created_at", "previous", "source", "start")
     )
 
     def read(row: int) -> tuple[str, int]:
@@ -134,7 +158,7 @@ def zones_of(snapshot: Snapshot, start: int, stop: int) -> Zones:
 
     return Zones(
         bodies(texts),
-        headers(zip(titles, headings, tags, created_at, strict=True)),
+        headers(zip(titles, headings, tags, created_at, file_names(sources, starts, titles), strict=True)),
         [context(text, row, read) if row >= 0 else "" for text, row in zip(texts, previous, strict=True)],
     )
 

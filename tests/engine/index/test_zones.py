@@ -10,7 +10,7 @@ from lamina import FixedClock, Vault
 from lamina_engine.clock import parse_instant
 from lamina_engine.index.indexer import UNFILED_ROWS
 from lamina_engine.index.terms import build_term_rows, open_terms
-from lamina_engine.index.zones import WINDOW_WORDS, body, context, date_words, header, zones_of
+from lamina_engine.index.zones import WINDOW_WORDS, body, context, date_words, file_names, header, zones_of
 from tests.conftest import NOW
 from tests.engine.recall.corpus import records
 
@@ -29,6 +29,26 @@ def test_dates_are_said_as_a_question_would(us: int | None, ref: str) -> None:
 def test_a_header_is_all_that_a_chunk_is_filed_under() -> None:
     assert header("T", ["A", "B"], ["x"], 0) == "T\nA\nB\nx\n1 January 1970"
     assert header(None, None, None, None) == ""
+
+
+def test_a_part_of_a_file_is_filed_under_the_files_name() -> None:
+    sources = ["a/kombucha.md", "on-call_notes.md", "Week Plan.md", None, "table.csv"]
+    titles = ["Fermentation", "Notes", "The week plan", "T", None]
+    assert file_names(sources, [0, 9, 0, 0, -1], titles) == ["kombucha", "on call", "", "", ""]
+    assert header("Fermentation", [], [], None, "kombucha") == "Fermentation\nkombucha"
+
+
+def test_a_note_is_found_by_the_name_of_its_file(tmp_path: Path) -> None:
+    (tmp_path / "kombucha.md").write_text("# Fermentation\n\nFeed the culture weekly.\n")
+    (tmp_path / "bread.md").write_text("# Sourdough\n\nFold it four times.\n")
+    with lamina.open(tmp_path / "vault", create=True) as vault:
+        vault.ingest(tmp_path / "kombucha.md")
+        vault.ingest(tmp_path / "bread.md")
+        hits = vault.recall("kombucha")
+        assert hits[0].title == "Fermentation"
+        assert hits.confidence > 0.6
+        vault.reindex()
+        assert vault.recall("kombucha")[0].terms == hits[0].terms
 
 
 def test_addresses_of_local_links_are_not_words() -> None:
