@@ -112,6 +112,8 @@ def find_window(view: View, request: Request) -> TimeWindow | None:
     if found.window is None or found.confidence < settings.least_confidence:
         return None
     start, end = (_microseconds(moment) for moment in found.window)
+    # "two months ago" names a day by its grammar, and nobody counts the days to it
+    start, end = start - found.about_days * US_PER_DAY, end + found.about_days * US_PER_DAY
     alone = _is_only_time(view, request, found.phrase, start, end)
     if not alone:
         if mode is None:

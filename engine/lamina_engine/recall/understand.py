@@ -53,6 +53,8 @@ class TimeExpression(Struct, frozen=True):
     daypart, ambiguous, range, since, until, before, after, event or none."""
     event: str | None = None
     """With kind ``event``: the event in place of a date; the first word of the phrase is its bound."""
+    about_days: int = 0
+    """Days on either side of the window that are meant too: "two months ago" is said of a time and not of a day."""
 
 
 NOTHING: Final = TimeExpression(None, 0.0, "", (0, 0), "none")
@@ -122,7 +124,8 @@ def _first(text: str, offset: int, now: datetime, where: tzinfo) -> TimeExpressi
         return None
     window = calendar.moment(best.span.start, where), calendar.moment(best.span.end, where)
     place = best.start + offset, best.end + offset
-    return TimeExpression(window, round(best.confidence, 4), text[best.start : best.end], place, best.kind)
+    phrase = text[best.start : best.end]
+    return TimeExpression(window, round(best.confidence, 4), phrase, place, best.kind, about_days=best.about_days)
 
 
 def _local_now(now: object, tz: str, where: tzinfo) -> datetime:

@@ -265,4 +265,4 @@ def _apply_mark(text: str, each: _Match, now: datetime) -> TimePhrase:
         if span.start < span.end:
             kind = "since" if since else "before"
             return TimePhrase(span, kind, period.confidence * 0.9, each.start, each.end + len(mark))
-    return TimePhrase(period.span, period.kind, period.confidence, each.start, each.end)
+    return TimePhrase(period.span, period.kind, period.confidence, each.start, each.end, period.about_days)

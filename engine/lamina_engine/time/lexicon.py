@@ -73,6 +73,7 @@ WORDS: Final[dict[str, dict[str, str]]] = {
         "before": "vor", "in": "in im während", "on": "am um", "since": "seit", "until": "bis bis_zum bis_zu",
         "after": "nach", "from": "von vom", "between": "zwischen", "and": "und", "to": "bis bis_zum",
         "of": "des der von vom im", "the": "der die das den dem des", "yearword": "jahr jahre",
+        "weekword": "kw kalenderwoche",
     },
     "fr": {
         "month": "janvier février mars avril mai juin juillet août septembre octobre novembre décembre",

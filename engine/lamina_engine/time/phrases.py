@@ -43,6 +43,7 @@ class PeriodParser(RelativeRules):
             "relative": (self._relative,),
             "daypart": (self._daypart,),
             "yearword": (self._year,),
+            "weekword": (self._numbered_week,),
             "year": (self._year,),
         }
 
@@ -228,9 +229,10 @@ class PeriodParser(RelativeRules):
         return span and (Period(span, kind, 0.75, of_year), place)
 
     def _numbered_week(self, place: int, _cue: int) -> Reading:
-        """Read ``week 32`` and ``week 32 of 2025``."""
+        """Read ``week 32``, ``week 32 of 2025`` and ``KW 32``."""
         unit, number = self.sense(place, "unit"), self.sense(place + 1, "nth")
-        if unit is None or unit.value != "week" or number is None or not 1 <= int(number.value) <= 53:
+        is_week = unit.value == "week" if unit is not None else self.sense(place, "weekword") is not None
+        if not is_week or number is None or not 1 <= int(number.value) <= 53:
             return None
         got = self.year_after(place + 2)
         year, end = got or (self.today.isocalendar().year, place + 2)

@@ -22,6 +22,7 @@ class TimePhrase(NamedTuple):
     confidence: float
     start: int
     end: int
+    about_days: int = 0
 
 
 def read_phrases(text: str, now: datetime) -> Iterator[TimePhrase]:
@@ -35,7 +36,8 @@ def read_phrases(text: str, now: datetime) -> Iterator[TimePhrase]:
             place += 1
             continue
         period, end = got
-        yield TimePhrase(period.span, period.kind, period.confidence, tokens[place].start, tokens[end - 1].end)
+        where = tokens[place].start, tokens[end - 1].end
+        yield TimePhrase(period.span, period.kind, period.confidence, *where, period.about_days)
         place = end
 
 

@@ -39,6 +39,8 @@ class Period(NamedTuple):
     kind: str
     confidence: float
     of_year: OfYear | None = None
+    about_days: int = 0
+    """Days on either side that are meant too: ``two months ago`` names a day and means about then."""
 
 
 Reading = tuple[Period, int] | None
@@ -117,6 +119,8 @@ _HOURS: Final = {"morning": (0, 12), "afternoon": (12, 18), "evening": (17, 24),
 _VAGUE: Final = {"couple": (1, 3), "few": (2, 5)}
 """From how many to how many units a vague number means."""
 _VAGUE_DAYS: Final = {"day": 1, "week": 7, "fortnight": 14, "month": 30, "quarter": 91, "half": 182, "year": 365}
+_ABOUT_DAYS: Final = {"week": 4, "fortnight": 7, "month": 15, "quarter": 45, "half": 61, "year": 91, "decade": 1826}
+"""Days around the one that a count of units names: half a unit, and of a year a quarter, for "half a year" is a word too."""
 _COARSE: Final = frozenset({"month", "quarter", "half", "year", "decade"})
 """Units that name a single day and mean the days around it."""
 
@@ -210,7 +214,7 @@ class RelativeRules(TokenStream):
         else:
             when = None if unit == "weekend" else calendar.moved(self.today, unit, -few)
         day = calendar.span_of_days(when) if when else None
-        return day and Period(day, "ago", 0.65 if unit in _COARSE else 0.85)
+        return day and Period(day, "ago", 0.65 if unit in _COARSE else 0.85, about_days=_ABOUT_DAYS.get(unit, 0))
 
     def _rolling(self, place: int, _cue: int) -> Reading:
         """Read ``last 3 days``, ``past week``, ``next two weeks``, ``letzten 3 Tage``."""

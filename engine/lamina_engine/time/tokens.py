@@ -19,6 +19,7 @@ DIGITS: Final = re.compile(
     r"(?P<iso>(?P<iy>[0-9]{4})(?P<sep>[-/])(?P<im>[0-9]{1,2})(?P=sep)(?P<id>[0-9]{1,2})(?:[Tt][0-9]{2}:?[0-9]{2}[0-9:.,]*(?:[Zz]|[+-][0-9:]{2,5})?)?)"
     r"|(?P<local>(?P<a>[0-9]{1,2})(?P<mark>[-/.])(?P<b>[0-9]{1,2})(?P=mark)(?P<ly>[0-9]{4}))"
     r"|(?P<ym>(?P<yy>(?:19|20)[0-9]{2})[-/](?P<mm>0[1-9]|1[0-2]))"
+    r"|(?P<mmy>(?P<m0>0[1-9]|1[0-2])/(?P<y0>(?:19|20)[0-9]{2}))"
     r"|(?P<yq>(?P<qy>[12][0-9]{3})[-/]?(?P<qkind>[QqHh])(?P<qn>[1-4]))"
     r"|(?P<q>(?P<kind>[QqHh])(?P<n>[1-4])(?:[-/'’]?(?P<y>(?:19|20)?[0-9]{2}))?)"
     r"|(?P<week>(?P<wy>[12][0-9]{3})-?[Ww](?P<wn>[0-9]{2}))"
@@ -67,6 +68,12 @@ def _year_month(match: re.Match[str]) -> DigitDate | None:
     return span and DigitDate(span, "month", 0.8)
 
 
+def _slash_year(match: re.Match[str]) -> DigitDate | None:
+    """Read ``09/2026``, as forms and bills have it; without the nought it may be a fraction."""
+    span = calendar.months(int(match["y0"]), int(match["m0"]))
+    return span and DigitDate(span, "month", 0.8)
+
+
 def _year_quarter(match: re.Match[str]) -> DigitDate | None:
     return quarter_of_year(int(match["qy"]), match["qkind"], int(match["qn"]))
 
@@ -98,6 +105,7 @@ DIGIT_DATES: Final[dict[str, Callable[[re.Match[str]], DigitDate | None]]] = {
     "iso": _iso,
     "local": _local,
     "ym": _year_month,
+    "mmy": _slash_year,
     "yq": _year_quarter,
     "week": _week,
     "decade": _decade,

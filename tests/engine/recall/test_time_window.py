@@ -78,6 +78,22 @@ def test_the_preference_fades_seven_days_before_and_fourteen_after(diary: Vault)
     assert factor("w20") == pytest.approx(1.0 - weight)
 
 
+@pytest.mark.parametrize(
+    ("phrase", "found"),
+    [
+        ("what did I write two months ago", {"w20", "w21", "w22", "w23"}),
+        ("about a month ago", {"w24", "w25", "w26", "w27"}),
+        ("vor zwei Monaten", {"w20", "w21", "w22", "w23"}),
+        ("il y a deux mois", {"w20", "w21", "w22", "w23"}),
+        ("three weeks ago", {"w27"}),
+        ("half a year ago", {"w04", "w05", "w06", "w07"}),
+        ("what did I write 22 days ago", set()),
+    ],
+)
+def test_who_counts_in_weeks_or_months_means_about_then(diary: Vault, phrase: str, found: set[str]) -> None:
+    assert set(ids(diary, phrase, k=20)) == found
+
+
 def test_an_event_of_the_vault_bounds_the_time(diary: Vault) -> None:
     before, after = (ids(diary, f"cache meeting notes {word} the migration", k=8) for word in ("before", "after"))
     assert set(before) - {"migration"} <= {f"w{week:02}" for week in range(14)}
