@@ -27,7 +27,7 @@ from lamina_engine.ingest.heads import read_head
 from lamina_engine.ingest.roles import role_of_code, role_of_text
 from lamina_engine.redact.redactor import Masked, Redactor, mask
 from lamina_engine.reports import Problem
-from lamina_engine.time.dates import date_in_path, date_span, date_value
+from lamina_engine.time.dates import date_in_path, date_of_title, date_span, date_value
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ def read_source(
     """Read and cut one source; bad content becomes a problem and never raises. O(n).
 
     With the policy "skip", a source with any finding gives no chunks. ``created_at_us`` is the frontmatter's date, else the
-    path's, else None.
+    path's, else that with which the title begins, else None.
     """
     if kind is None:
         kind = kind_of(source)
@@ -138,14 +138,22 @@ def read_source(
         findings = redactor.find(decoded.text)
         if findings or draft.redactions:
             return _without_content(draft, sorted({finding.kind for finding in findings}), rules)
-    _cut(draft, decoded, front.body, limits, redactor)
+    found = _cut(draft, decoded, front.body, limits, redactor)
+    if draft.created_at_us is None and draft.title is not None and not _is_log_of_days(found):
+        draft.created_at_us = date_of_title(draft.title, tz)
     if converted is not None:  # its text is not its bytes
         draft.chunks = [replace(chunk, start=0, stop=len(data), line=0, end_line=0) for chunk in draft.chunks]
     return draft
 
 
-def _cut(draft: SourceDraft, decoded: Decoded, body: int, limits: ChunkLimits, redactor: Redactor | None) -> None:
-    """Fill in chunks, title, tags and links from the text after the frontmatter."""
+def _is_log_of_days(found: Outline) -> bool:
+    """Return whether several top headings begin with dates: the first of them dates none of the others."""
+    heads = [block.title for block in found.blocks if block.kind == "heading" and block.level == 1]
+    return len(heads) > 1 and sum(date_of_title(title) is not None for title in heads) > 1
+
+
+def _cut(draft: SourceDraft, decoded: Decoded, body: int, limits: ChunkLimits, redactor: Redactor | None) -> Outline:
+    """Fill in chunks, title, tags and links from the text after the frontmatter; return its outline."""
     masked = mask(decoded.text[body:], redactor)
     draft.redactions += len(masked.spans)
     found = _outline(masked.text, draft)
@@ -155,7 +163,7 @@ def _cut(draft: SourceDraft, decoded: Decoded, body: int, limits: ChunkLimits, r
     pieces = split(masked.text, _without_title(found, draft.title), limits, whole=masked.spans)
     if not pieces:
         _with_problem(draft, "empty", "only white space, nothing to store")
-        return
+        return found
     ends = [*(body + masked.original(piece.start) for piece in pieces[1:]), len(decoded.text)]
     bounds = decoded.offsets.bytes_at([body, *ends])
     if draft.kind == "code":
@@ -172,6 +180,7 @@ def _cut(draft: SourceDraft, decoded: Decoded, body: int, limits: ChunkLimits, r
         )
     ]
     _take_inline(draft, masked, found, pieces)
+    return found
 
 
 def _title_of_code(draft: SourceDraft, piece: Piece) -> str | None:

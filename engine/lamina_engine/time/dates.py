@@ -14,6 +14,7 @@ from lamina_engine.clock import US_PER_S, parse_instant, zone
 from lamina_engine.errors import InvalidArgument
 
 _YEAR = r"(?<!\d)((?:19|20)\d\d)"
+_ISO_DAY = re.compile(_YEAR + r"-(\d\d)-(\d\d)(?![\d-])")
 _STAMP = re.compile(_YEAR + r"(\d\d)(\d\d)(?:[T_-]?(\d\d)(\d\d)(?:\d\d)?)?(?!\d)")
 _DAY = re.compile(_YEAR + r"([-_. ])(\d\d)\2(\d\d)(?!\d)")
 _WRITTEN_DAY = re.compile(r"(\d{4})([-_./])(\d\d?)\2(\d\d?)$")
@@ -67,6 +68,20 @@ def date_span(stem: str) -> tuple[int, int] | None:
             if _valid(groups[0], *(groups[2:4] if pattern is _DAY else groups[1:3])):
                 return match.span()
     return None
+
+
+def date_of_title(title: str, tz: str = "UTC") -> int | None:
+    """Return the date of a title that begins with one in ISO 8601, or None.
+
+    Examples
+    --------
+    >>> date_of_title("2026-04-12 mail delay")
+    1775952000000000
+    """
+    zone(tz)
+    match = _ISO_DAY.match(title)
+    day = _valid(*match.groups()) if match else None
+    return parse_instant(day, tz) if day else None
 
 
 def date_value(value: object, tz: str = "UTC") -> int | None:

@@ -148,6 +148,26 @@ def test_dates(source: str, front: str, ref: str, problems: list[str]) -> None:
     assert codes(got) == problems
 
 
+@pytest.mark.parametrize(
+    ("source", "text", "ref"),
+    [
+        ("mail.md", "# 2026-04-12 mail delay\n\nThe queue was full.", "2026-04-12"),
+        ("mail.rst", "2026-04-12 mail delay\n=====================\n\nThe queue was full.", "2026-04-12"),
+        ("mail.md", "---\ntitle: 2026-04-12 mail delay\n---\nwords", "2026-04-12"),
+        ("2026-04-20 mail.md", "# 2026-04-12 mail delay", "2026-04-20"),
+        ("mail.md", "---\ndate: 2026-04-21\n---\n# 2026-04-12 mail delay", "2026-04-21"),
+        # the days of a log, what only mentions a day, and no dates
+        ("log.md", "# 2026-04-12\n\nOne.\n\n# 2026-04-13\n\nTwo.", None),
+        ("mail.md", "# Mail delay of 2026-04-12", None),
+        ("mail.md", "## 2026-04-12 mail delay", None),
+        ("mail.md", "# 2026-02-30 mail delay", None),
+        ("mail.md", "# 2026-04-12-beta.1 is out", None),
+    ],
+)
+def test_a_title_that_begins_with_a_date_dates_its_note(source: str, text: str, ref: str | None) -> None:
+    assert read_source(text.encode(), source).created_at_us == (ref and parse_instant(ref))
+
+
 def test_zone_of_dates() -> None:
     assert read_source(b"x", "2026-02-15.md", tz="Asia/Tokyo").created_at_us == parse_instant("2026-02-14T15:00")
     assert read_source(b"x", "x.md").created_at_us is None
