@@ -435,6 +435,8 @@ class Snippet(Struct, frozen=True):
     """Character of the chunk's text at which it begins."""
     ranges: tuple[tuple[int, int], ...]
     """Matched words, as half-open ranges of characters of the snippet."""
+    best: tuple[int, int] = (0, 0)
+    """The shortest part of the snippet with all words that it was chosen for; empty without a match."""
 
     def to_dict(self) -> dict[str, JSONValue]:
         """Return it as JSON values."""

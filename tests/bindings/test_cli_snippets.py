@@ -38,6 +38,13 @@ def test_words_at_the_edge_of_a_line_stay_bold() -> None:
     ]  # fmt: skip
 
 
+def test_the_best_line_is_shown_where_all_lines_match() -> None:
+    text = "".join(f"| svc-{number} | {number} |\n" for number in range(10, 20))
+    ranges = tuple((at, at + 6) for at in range(2, len(text), len("| svc-10 | 10 |\n")))
+    lines = snippet_lines(Snippet(text, 0, ranges, ranges[7]), text, 80, 3)
+    assert "| svc-17 | 17 |" in lines[-1]
+
+
 def test_elsewhere_it_is_plain() -> None:
     assert snippet_lines(Snippet("the cache", 0, ((4, 9),)), "the cache", 80, 3) == ["the cache"]
 

@@ -236,17 +236,20 @@ def hit_lines(hit: Hit, rank: int, shown: Sequence[str] | None = None, *, explai
 
 
 def snippet_lines(snippet: Snippet, text: str, room: int, most: int, title: str | None = None) -> list[str]:
-    """Return the ``most`` lines of a snippet with most matched words, these words bold."""
+    """Return the ``most`` lines of a snippet with its best part, then with most matched words, these words bold."""
     lines: list[tuple[str, list[tuple[int, int]]]] = []
+    best: list[bool] = []
     at = 0
     for raw in snippet.text.splitlines(keepends=True):
         marks = [(max(start, at) - at, min(stop, at + len(raw)) - at) for start, stop in snippet.ranges]
+        is_best = snippet.best[0] < at + len(raw) and snippet.best[1] > at
         at += len(raw)
         if not is_rule(raw) and (title is None or raw.strip("#= \n") != title):  # it stands above
             indent = 0 if snippet.start and not lines else min(len(raw) - len(raw.lstrip(" ")), room // 4)
             lines += _laid_out(raw, [mark for mark in marks if mark[0] < mark[1]], indent, room)
+            best += [is_best] * (len(lines) - len(best))
     counts = [len(marks) for _, marks in lines]
-    first = max(range(len(lines)), key=lambda i: (sum(counts[i : i + most]), -i), default=0)
+    first = max(range(len(lines)), key=lambda i: (sum(best[i : i + most]), sum(counts[i : i + most]), -i), default=0)
     shown = lines[first : first + most]
     if shown and (snippet.start or first):
         line, marks = shown[0]

@@ -8,7 +8,19 @@ from typing import TYPE_CHECKING, Any, Final
 
 import lamina
 from lamina.mcp import progress
-from lamina.mcp.answers import NOTE, SNIPPET, Answer, clean_data, counter, fill, fitted, headline, one_line, short_id
+from lamina.mcp.answers import (
+    NOTE,
+    SNIPPET,
+    Answer,
+    clean_data,
+    counter,
+    fill,
+    fitted,
+    headline,
+    hit_line,
+    one_line,
+    short_id,
+)
 from lamina.mcp.knowing import fact_line, no_entity
 from lamina.mcp.parameters import WrongArguments
 from lamina.mcp.recalling import find_chunk, where_of
@@ -39,10 +51,7 @@ def intent_search(access: VaultAccess, given: Mapping[str, Any]) -> Answer:
         }
         for hit in hits
     ]  # fmt: skip
-    lines = [
-        [fitted(headline(hit.id, hit.to_dict()["created_at"], hit.type, hit.title, str(row["snippet"]), [f"{hit.score:.3f}"]), count)]
-        for hit, row in zip(hits, results, strict=True)
-    ]  # fmt: skip
+    lines = [[hit_line(hits, hit, hit.type, count)] for hit in hits]
 
     def advise(left: int) -> str:
         if not results:

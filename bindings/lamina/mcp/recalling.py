@@ -14,8 +14,8 @@ from lamina.mcp.answers import (
     clean_data,
     counter,
     fill,
-    fitted,
     headline,
+    hit_line,
     indented,
     one_line,
     short_id,
@@ -76,11 +76,10 @@ def index(
     rows, items = [], []
     for hit in hits:
         row = hit_row(hit, one_line(hits.snippet(hit, SNIPPET).text, SNIPPET))
-        lead = [f"{hit.score:.3f}"]
-        state = "" if hit.status == "active" else f" [{hit.status}]"
-        line = fitted(headline(hit.id, row["date"], f"{hit.type}{state}", hit.title, str(row["snippet"]), lead), count)
+        type_ = hit.type if hit.status == "active" else f"{hit.type} [{hit.status}]"
+        line = hit_line(hits, hit, type_, count)
         if full:
-            title = headline(hit.id, row["date"], f"{hit.type}{state}", hit.title, "", lead)
+            title = headline(hit.id, row["date"], type_, hit.title, "", [f"{hit.score:.3f}"])
             items.append([f"{title}\n{indented(hit.text)}", line])
         else:
             items.append([line])

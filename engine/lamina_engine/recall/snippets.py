@@ -13,8 +13,6 @@ from lamina_engine.results import Snippet
 
 WIDTH: Final = 240
 """Characters of a window, unless told otherwise."""
-_REPEATED: Final = 0.1
-"""Share of a term's weight that each further occurrence in the window adds."""
 _PIECE: Final = re.compile(r"\S+")
 _WORD: Final = re.compile(r"\w[\w'’]*(?:[._+#-]+\w+)*")
 _SPACELESS: Final = re.compile(
@@ -26,23 +24,25 @@ _SENTENCE: Final = re.compile(r"[.!?]\s+|\n+")
 class _Match(NamedTuple):
     start: int
     stop: int
-    stem: str
+    stems: tuple[str, ...]
 
 
 def cut_snippet(text: str, weights: Mapping[str, float], analyzer: Analyzer, *, width: int = WIDTH) -> Snippet:
-    """Return the window with the heaviest distinct terms, begun at a line or sentence.
+    """Return the window around the heaviest distinct terms, begun at a line or sentence.
 
     ``weights`` has the stems of the query, each with its inverse document frequency. Without a match, the text's beginning.
     O(length of the text).
     """
     matches = list(_matches(text, weights, analyzer))
-    start, stop = _window(text, matches, weights, width)
+    begin, end = _heaviest(matches, weights, width)
+    start, stop = _around(text, begin, end, width)
     ranges = [(m.start - start, m.stop - start) for m in matches if m.start >= start and m.stop <= stop]
-    return Snippet(text[start:stop], start, tuple(_joined(ranges)))
+    best = (begin - start, end - start) if matches else (0, 0)
+    return Snippet(text[start:stop], start, tuple(_joined(ranges)), best)
 
 
 def _matches(text: str, weights: Mapping[str, float], analyzer: Analyzer) -> Iterator[_Match]:
-    known: dict[str, str | None] = {}  # a text repeats its words
+    known: dict[str, tuple[str, ...]] = {}  # a text repeats its words
     if text.isascii() or not _SPACELESS.search(text):
         yield from _matches_of_words(text, 0, weights, analyzer, known)
         return
@@ -54,15 +54,14 @@ def _matches(text: str, weights: Mapping[str, float], analyzer: Analyzer) -> Ite
 
 
 def _matches_of_words(
-    text: str, offset: int, weights: Mapping[str, float], analyzer: Analyzer, known: dict[str, str | None]
+    text: str, offset: int, weights: Mapping[str, float], analyzer: Analyzer, known: dict[str, tuple[str, ...]]
 ) -> Iterator[_Match]:
     for word in _WORD.finditer(text):
         try:
             found = known[word[0]]
         except KeyError:
-            inside = [stem for stem in _stems(analyzer, word[0]) if stem in weights]
-            found = known[word[0]] = max(inside, key=weights.__getitem__) if inside else None
-        if found is not None:
+            found = known[word[0]] = tuple(stem for stem in _stems(analyzer, word[0]) if stem in weights)
+        if found:
             yield _Match(offset + word.start(), offset + word.end(), found)
 
 
@@ -77,23 +76,35 @@ def _matches_of_run(run: str, offset: int, weights: Mapping[str, float]) -> Iter
     for i in range(len(run) - size + 1):
         gram = fold(run[i : i + size])
         if gram in weights:
-            yield _Match(offset + i, offset + i + size, gram)
+            yield _Match(offset + i, offset + i + size, (gram,))
 
 
-def _window(text: str, matches: list[_Match], weights: Mapping[str, float], width: int) -> tuple[int, int]:
+def _heaviest(matches: list[_Match], weights: Mapping[str, float], width: int) -> tuple[int, int]:
+    """Return the shortest part that holds the heaviest terms a window has room for, each counted once.
+
+    Of a table whose rows all begin with a word of the question, that is the row with its rare one.
+    """
+    best, chosen = (-1.0, 0), (0, 0)
+    for first, match in enumerate(matches):
+        seen = set(match.stems)
+        stop = match.stop
+        for place in range(first + 1, len(matches)):
+            each = matches[place]
+            if each.stop - match.start > width or len(seen) == len(weights):
+                break
+            if not seen.issuperset(each.stems):
+                seen.update(each.stems)
+                stop = each.stop
+        found = fsum(map(weights.__getitem__, seen)), match.start - stop
+        if found > best:
+            best, chosen = found, (match.start, stop)
+    return chosen
+
+
+def _around(text: str, begin: int, end: int, width: int) -> tuple[int, int]:
+    """Return a window with a part of the text in its middle, cut at words."""
     if len(text) <= width:
         return 0, len(text)
-    best, chosen = -1.0, (0, 0)
-    last = 0
-    for first, match in enumerate(matches):
-        last = max(last, first)
-        while last + 1 < len(matches) and matches[last + 1].stop - match.start <= width:
-            last += 1
-        inside = [each.stem for each in matches[first : last + 1]]
-        total = fsum(weights[stem] for stem in set(inside)) + _REPEATED * fsum(map(weights.__getitem__, inside))
-        if total > best:
-            best, chosen = total, (match.start, matches[last].stop)
-    begin, end = chosen
     start = _beginning(text, max(0, begin - (width - (end - begin)) // 2), begin)
     stop = min(len(text), max(start + width, end))
     if stop < len(text) and not text[stop].isspace():  # not within a word

@@ -57,6 +57,14 @@ def test_a_note_of_a_file_is_shown_without_its_title_twice_and_with_its_place(
     assert got.data["items"][0]["line"] == 1
 
 
+def test_the_line_of_a_hit_shows_the_row_that_was_asked_for(call: Call, access: VaultAccess) -> None:
+    rows = (f"| svc-{n} | {7000 + 3 * n} | team-{n % 7} | host-{n % 13}.example.net |" for n in range(200, 240))
+    with access.write() as vault:
+        vault.add([{"id": "ports", "title": "Services and their ports", "text": "\n".join(rows)}])
+    line = call("memory_recall", query="port of svc-217", k=1).text.splitlines()[1]
+    assert "svc-217 | 7651" in line
+
+
 def test_what_does_not_fit_is_named(call: Call, access: VaultAccess) -> None:
     with access.write() as vault:
         vault.add([{"text": f"Kiln number {n} fires at {n} degrees. " + "clay " * 80} for n in range(12)])

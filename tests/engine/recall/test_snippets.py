@@ -77,3 +77,24 @@ def test_of_windows_with_equal_words_in_another_order_the_first_is_cut() -> None
     filler = "nothing of note " * 20
     text = f"{filler}gamma beta alpha {filler}alpha beta gamma {filler}beta alpha gamma {filler}"
     assert cut_snippet(text, weights, ANALYZER, width=60).start < 2 * len(filler)
+
+
+TABLE = "".join(f"| svc-{number} | {7000 + 3 * number} | team-{number % 7} |\n" for number in range(100, 300))
+
+
+@pytest.mark.parametrize("number", [101, 217, 298])
+def test_of_a_table_the_row_with_the_rare_word_is_shown(number: int) -> None:
+    # a word of every row weighs little, and counts once however many rows the window holds
+    snippet = cut_snippet(TABLE, {"port": 2.0, "svc": 0.5, str(number): 3.0}, ANALYZER)
+    row = f"svc-{number}"
+    assert snippet.text[slice(*snippet.best)] == row
+    if 110 < number < 290:
+        assert 0.2 < snippet.text.index(row) / len(snippet.text) < 0.7
+    narrow = cut_snippet(TABLE, {"port": 2.0, "svc": 0.5, str(number): 3.0}, ANALYZER, width=40)
+    assert f"{row} | {7000 + 3 * number}" in narrow.text
+
+
+def test_words_near_each_other_are_chosen_before_the_same_words_apart() -> None:
+    text = f"The pool is old. {FILLER[:60]} A kafka of ours. {FILLER}The kafka pool is full. {FILLER}"
+    snippet = cut(text, "pool", "kafka", width=150)
+    assert snippet.text[slice(*snippet.best)] == "kafka pool"
