@@ -32,6 +32,7 @@ _BREAKS: Final = frozenset(
         "p div section article main header footer ul ol table tr blockquote figure figcaption dl dt dd form hr aside",
     )
 )
+_WORD: Final = re.compile(r"\w")
 _BLANKS: Final = re.compile(r"\n{3,}")
 
 
@@ -88,7 +89,8 @@ class _Page(HTMLParser):
         self._silent: list[str] = []
         self._fixed = 0
         self._in_title = False
-        self._links: list[str | None] = []
+        self._links: list[tuple[str, int]] = []  # target, and place of its bracket
+        self._in_heading = False
 
     def text(self) -> str:
         """Return what was written."""
@@ -107,6 +109,7 @@ class _Page(HTMLParser):
         elif self._silent:
             return
         elif tag in _HEADINGS:
+            self._in_heading = True
             self._parts.append(f"\n\n{'#' * _HEADINGS[tag]} ")
         elif tag == "pre":
             self._fixed += 1
@@ -118,9 +121,10 @@ class _Page(HTMLParser):
         elif tag in ("td", "th"):
             self._parts.append(" | ")
         elif tag == "a":
-            self._links.append(given.get("href") or None)
-            self._parts.append("[" if self._links[-1] else "")
+            self._links.append((given.get("href", ""), len(self._parts)))
+            self._parts.append("[" if given.get("href") else "")
         elif tag in _BREAKS:
+            self._in_heading = False
             self._parts.append("\n\n" if tag != "tr" else "\n")
 
     def handle_endtag(self, tag: str) -> None:
@@ -135,10 +139,22 @@ class _Page(HTMLParser):
             self._fixed -= 1
             self._parts.append("\n```\n\n")
         elif tag == "a" and self._links:
-            target = self._links.pop()
-            self._parts.append(f"]({target})" if target else "")
+            self._close_link(*self._links.pop())
         elif tag in _HEADINGS or (tag in _BREAKS and tag != "tr"):
+            self._in_heading = False
             self._parts.append("\n\n")
+
+    def _close_link(self, target: str, place: int) -> None:
+        """End a link; of one to its own page nothing stays without words (¶, #, a picture), and the words in a heading."""
+        if not target.startswith("#"):
+            self._parts.append(f"]({target})" if target else "")
+        # from the end, where words are: a page may open a link ten thousand times before it closes one
+        elif not any(_WORD.search(self._parts[i]) for i in range(len(self._parts) - 1, place - 1, -1)):
+            del self._parts[place:]
+        elif self._in_heading:
+            self._parts[place] = ""
+        else:
+            self._parts.append(f"]({target})")
 
     def handle_data(self, data: str) -> None:
         """Take text."""

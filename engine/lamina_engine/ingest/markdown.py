@@ -203,6 +203,10 @@ def _is_table(bare: str, following: str) -> bool:
     return _DELIMITER_LETTERS.issuperset(following) and following.count("|") >= 1
 
 
+_PERMALINK = re.compile(r"\[[^\w\]]*\]\(#[^()]*\)")
+"""A link to the heading itself, as documentation that was made into Markdown has it: ``[¶](#install)``."""
+
+
 def _heading_text(source: str) -> str:
     """Return a heading's text: one line with number signs, or lines over an underline."""
     source = source.strip()
@@ -211,6 +215,8 @@ def _heading_text(source: str) -> str:
         words = _ATX_END.sub("", atx[2] or "")
     else:
         words = source.rpartition("\n")[0]
+    if "](#" in words:
+        words = _PERMALINK.sub("", words)
     return " ".join(words.split())
 
 

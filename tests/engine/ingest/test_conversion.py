@@ -34,6 +34,20 @@ def text(draft: SourceDraft) -> str:
     return "".join(chunk.text for chunk in draft.chunks)
 
 
+def test_links_that_only_mark_a_heading_are_left_out() -> None:
+    page = """<h1>Pakete<a class="headerlink" href="#top" title="Link to this heading">¶</a></h1>
+    <h2><a class="anchor" href="#remove"><svg><path/></svg></a>5.9.2. Pakete entfernen <a href="#remove">#</a></h2>
+    <p>See <a href="#top">above</a>, <a href="other.html#x">there</a> and <a href="https://a.org/">§</a>.</p>
+    <h2><a href="#over">Overwriting files</a></h2><p>Nothing.</p>"""
+    draft = read_source(page.encode(), "p.html")
+    text = "".join(chunk.text for chunk in draft.chunks)
+    assert draft.title == "Pakete"
+    assert [line.rstrip() for line in text.splitlines() if line.startswith("#")] == [
+        "# Pakete", "## 5.9.2. Pakete entfernen", "## Overwriting files",
+    ]  # fmt: skip
+    assert "See [above](#top), [there](other.html#x) and [§](https://a.org/)." in text
+
+
 def test_html_is_text(tmp_path: Path) -> None:  # findings, stranger 14
     draft = read_source(PAGE.encode(), "p.html")
     assert (draft.title, draft.type, draft.metadata) == ("Retry policy", "note", {"author": "Ada Byron"})

@@ -243,3 +243,8 @@ def test_code_ranges_are_ascending_and_disjoint(text: str) -> None:
 def test_nothing_raises(text: str) -> None:
     assert all("[" not in link.target for link in links(text))
     assert all("#" not in tag for tag in tags(text))
+
+
+def test_a_link_that_only_marks_a_heading_is_not_of_its_title() -> None:
+    found = outline_markdown("# Packages [¶](#packages)\n\n## See [here](#x)\n\n[#](#y)\n=====\n")
+    assert [block.title for block in found.blocks if block.kind == "heading"] == ["Packages", "See [here](#x)", ""]
