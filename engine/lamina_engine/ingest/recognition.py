@@ -19,7 +19,6 @@ SUFFIXES: Final = frozenset({"json", "jsonl", "ndjson", "diff", "patch", "txt", 
 MOST_RECORDS: Final = 20
 """Records that are looked at."""
 _HEAD_BYTES: Final = 4096
-_LINE_BYTES: Final = 1 << 20
 
 _LOG: Final = re.compile(rb"commit [0-9a-f]{7,64}(?: \([^\n]*\))?\n(?:Merge: [^\n]*\n)?Author: ")
 _DIFF: Final = re.compile(rb"(?:From [0-9a-f]{40} |diff --git |--- [^\n]+\n\+\+\+ )")
@@ -66,7 +65,7 @@ def _records(path: Path, *, lines: bool) -> Any:
     if not lines:
         return msgspec.json.decode(path.read_bytes())
     with path.open("rb") as file:
-        read = [file.readline(_LINE_BYTES) for _ in range(MOST_RECORDS)]
+        read = [file.readline() for _ in range(MOST_RECORDS)]  # whole ones: a file of `MAX_BYTES` at most
     return [msgspec.json.decode(line) for line in read if line.strip()]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,7 +42,15 @@ from lamina_engine.sessions.notes import SessionNotes
 from lamina_engine.sessions.opencode import OpenCodeReader
 from lamina_engine.sessions.plainlog import PlainLogReader
 from lamina_engine.sessions.privacy import is_private
-from lamina_engine.sessions.streams import Elements, Lines, UnitStream, clean_surrogates, decode
+from lamina_engine.sessions.streams import (
+    MAX_LINE_BYTES,
+    Elements,
+    Lines,
+    UnitStream,
+    clean_surrogates,
+    decode,
+    short_texts,
+)
 from lamina_engine.sessions.tooltext import RESULT_CHARS, argument_text, changed_words, cut_to_size, redaction_window
 from lamina_engine.sessions.turns import ChunkPack, TurnChunk, TurnCutter, derived_chunks, pack_chunks
 from lamina_engine.sessions.vscode import VSCodeReader
@@ -164,9 +173,12 @@ def _plain(text: str) -> str:
 
 
 HEAD_BYTES: Final = 1 << 18
-"""Bytes that are looked at."""
+"""Bytes of a document or a log that are looked at; of a document without its long texts."""
 
 _MAX_HEAD_LINES: Final = 50
+_MAX_LOG_LINES: Final = 400
+_MAX_LOOKED: Final = MAX_LINE_BYTES
+"""Bytes of lines from which on no further line is looked at; one that is too long to be read counts for nothing."""
 _CODEX: Final = frozenset({"session_meta", "response_item", "event_msg", "turn_context"})
 _COPILOT: Final = ("session.", "user.", "assistant.")
 _NOISE: Final = frozenset({"system", "progress", "queue-operation", "attachment"})
@@ -175,17 +187,29 @@ _NOISE: Final = frozenset({"system", "progress", "queue-operation", "attachment"
 def format_of(path: Path, suffix: str) -> str | None:
     """Return the format of a file by its beginning; None where it is no transcript."""
     with path.open("rb") as file:
-        return detect(file.read(HEAD_BYTES), suffix)
+        return detect(file, suffix)
 
 
-def detect(head: bytes, suffix: str) -> str | None:
-    """Return the format of a file by its first `HEAD_BYTES`; None for an unknown one."""
-    start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
-    if suffix in ("jsonl", "ndjson"):
-        return _detect_lines(start)
+def detect(file: IO[bytes], suffix: str) -> str | None:
+    """Return the format of a file that can seek by its beginning; None for an unknown one.
+
+    Its first line may hold an image or a log, so lines are looked at whole, and documents without their long texts.
+    """
+    start = _begin(file.read(_FIRST_BYTES))
+    file.seek(0)
+    if suffix in ("jsonl", "ndjson") or (suffix != "json" and start[:1] == b"{"):
+        return _detect_lines(file)
     if suffix == "json":
-        return _detect_document(start) if start[:1] in (b"[", b"{") else None
-    return _detect_lines(start) if start[:1] == b"{" else _detect_log(start)
+        return _detect_document(file) if start[:1] in (b"[", b"{") else None
+    return _detect_log(file)
+
+
+_FIRST_BYTES: Final = 1 << 12
+
+
+def _begin(data: bytes) -> bytes:
+    """Return the first bytes of a file without a byte order mark and blanks."""
+    return data.removeprefix(b"\xef\xbb\xbf").lstrip()
 
 
 _DOCUMENTS: Final = (
@@ -198,15 +222,26 @@ _DOCUMENTS: Final = (
 """Formats of whole documents, and names that each has near its beginning."""
 
 
-def _detect_document(start: bytes) -> str | None:
-    return next((name for name, keys in _DOCUMENTS if all(key in start for key in keys)), None)
+def _detect_document(file: IO[bytes]) -> str | None:
+    head = b""
+    for part in short_texts(file):
+        head += part
+        found = next((name for name, keys in _DOCUMENTS if all(key in head for key in keys)), None)
+        if found is not None or len(head) >= HEAD_BYTES:
+            return found
+    return None
 
 
-def _detect_lines(start: bytes) -> str | None:
-    for line in start.split(b"\n", _MAX_HEAD_LINES)[:_MAX_HEAD_LINES]:
-        if line.strip():
+def _detect_lines(file: IO[bytes]) -> str | None:
+    looked = 0
+    lines = Lines(file)
+    for first, run in lines.runs():
+        for number, line in enumerate(run, first):
+            if number > _MAX_HEAD_LINES or looked >= _MAX_LOOKED:
+                return None
+            looked += len(line)
             try:
-                row = decode(line)
+                row: Any = decode(_begin(line)) if line.strip() else None
             except ValueError:
                 continue
             if isinstance(row, dict) and (found := _detect_row(row)) is not None:
@@ -241,19 +276,32 @@ def _detect_row(row: dict[str, Any]) -> str | None:
     return codex.NAME if old and "instructions" in row and "text" not in row else None
 
 
-def _detect_log(start: bytes) -> str | None:
-    """Return the format of a log, which begins with a speaker or a heading and has both sides."""
+def _detect_log(file: IO[bytes]) -> str | None:
+    """Return the format of a log, which begins with a speaker or a heading and has both sides.
+
+    Where it begins with one side, whatever that pasted may stand before the other.
+    """
     sides: set[str] = set()
-    for number, line in enumerate(start.split(b"\n", 400)[:400]):
-        text = line.decode("utf-8", "replace")
-        found = plainlog.SPEAKER.match(text)
-        if found is None:
-            if number == 0 and text.strip() and not text.startswith("#"):
+    most, longest = _MAX_LOG_LINES, HEAD_BYTES
+    opening = True
+    lines = Lines(file)
+    for first, run in lines.runs():
+        for number, line in enumerate(run, first):
+            if number > most:
                 return None
-            continue
-        sides.add("user" if found["user"] else "said" if found["said"] else "other")
-        if sides >= {"user", "said"}:
-            return plainlog.NAME
+            text = (_begin(line) if opening else line).decode("utf-8", "replace")
+            found = plainlog.SPEAKER.match(text)
+            if found is not None:
+                sides.add("user" if found["user"] else "said" if found["said"] else "other")
+                if sides >= {"user", "said"}:
+                    return plainlog.NAME
+                if opening and not found["other"]:
+                    most, longest = sys.maxsize, _MAX_LOOKED
+            elif opening and text.strip() and not text.startswith("#"):
+                return None
+            opening = opening and not text.strip()
+        if lines.size >= longest:
+            return None
     return None
 
 
@@ -405,7 +453,7 @@ class TranscriptFile:
                         self._report_error(number, data, error)
             for number in sorted(stream.too_long):
                 if first <= number < first + len(run):
-                    self._count(f"{stream.unit} {number}: it is too long; skipped")
+                    self._count(f"{stream.unit} {number}: it is longer than {stream.limit >> 20} MiB; skipped")
             yield found
         yield reader.finish()
         self.is_dead_end = reader.is_dead_end

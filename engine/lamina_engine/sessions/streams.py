@@ -22,6 +22,9 @@ _TOO_LONG: Final = bytes(bytearray(b"too long"))  # known by identity, so it equ
 _MAX_REASON_CHARS: Final = 80
 _TOKEN: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*+(?P<open>\\?\Z)?"?|[{}\[\]]', re.DOTALL)
 
+_TEXT: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|(?P<open>\\?)\Z)', re.DOTALL)
+_SHORT_TEXT: Final = 1 << 10
+
 
 class Unreadable(ValueError):
     """A line or a conversation that cannot be read; the message has the reason."""
@@ -32,6 +35,8 @@ class UnitStream(Protocol):
 
     unit: str
     """Name of a unit in messages."""
+    limit: int
+    """Bytes of the longest unit that is read."""
     size: int
     """Bytes read so far."""
     too_long: set[int]
@@ -55,7 +60,7 @@ class _Blocks:
     """Blocks of a binary file, with their digest."""
 
     def __init__(self, stream: IO[bytes], limit: int) -> None:
-        self._stream, self._limit = stream, limit
+        self._stream, self.limit = stream, limit
         self._digest = hashlib.blake2b(digest_size=16)
         self.size = 0
         self.too_long: set[int] = set()
@@ -89,7 +94,7 @@ class Lines(_Blocks):
         length = 0
         while block := self._read(_LINES_BYTES):
             first, *rest = block.split(b"\n")
-            if length <= self._limit:
+            if length <= self.limit:
                 parts.append(first)
             length += len(first)
             if rest:
@@ -101,13 +106,13 @@ class Lines(_Blocks):
             yield self._run([self._joined(parts, length)])
 
     def _joined(self, parts: list[bytes], length: int) -> bytes:
-        return b"".join(parts) if length <= self._limit else _TOO_LONG
+        return b"".join(parts) if length <= self.limit else _TOO_LONG
 
     def _run(self, lines: list[bytes]) -> tuple[int, list[bytes]]:
         first = self._number
         self._number += len(lines)
-        for i, line in enumerate(lines) if max(map(len, lines)) > self._limit or lines[0] is _TOO_LONG else ():
-            if line is _TOO_LONG or len(line) > self._limit:
+        for i, line in enumerate(lines) if max(map(len, lines)) > self.limit or lines[0] is _TOO_LONG else ():
+            if line is _TOO_LONG or len(line) > self.limit:
                 lines[i] = b""
                 self.too_long.add(first + i)
         return first, lines
@@ -136,7 +141,7 @@ class Elements(_Blocks):
         while block := self._read(_ELEMENTS_BYTES):
             buffer = buffer[at if start < 0 else start :] + block
             at, start = (at - start, 0) if start >= 0 else (0, -1)
-            if start == 0 and len(buffer) > self._limit:
+            if start == 0 and len(buffer) > self.limit:
                 too_long, buffer, at = True, buffer[at:], 0
             for token in _TOKEN.finditer(buffer, at):
                 mark = buffer[token.start()]
@@ -163,6 +168,27 @@ class Elements(_Blocks):
             else:
                 at = len(buffer)
         self.complete = depth == 0 and start < 0 and outer != 1
+
+
+def short_texts(stream: IO[bytes], most: int = MAX_CONVERSATION_BYTES) -> Iterator[bytes]:
+    """Yield the first bytes of a JSON document without the texts that are no name: the long ones."""
+    held, left, is_long = b"", most, False
+    while left > 0 and (block := stream.read(min(_ELEMENTS_BYTES, left))):
+        left -= len(block)
+        data, at, kept = held + block, 0, list[bytes]()
+        held = b""
+        for token in _TEXT.finditer(data):
+            kept.append(data[at : token.start()])
+            at = token.end()
+            text = token[0]
+            is_long = is_long or len(text) > _SHORT_TEXT
+            if token["open"] is not None:  # it goes on in the next block, which begins with it
+                held = b'"' + token["open"] if is_long else text
+            else:
+                kept.append(b"" if is_long else text)
+                is_long = False
+        kept.append(data[at:])
+        yield b"".join(kept)
 
 
 def _is_closed(text: bytes) -> bool:

@@ -186,3 +186,12 @@ def test_an_export_that_goes_is_no_longer_a_source_and_its_records_stay(tmp_path
 
 def test_every_kind_can_be_named() -> None:
     assert {*get_args(SourceKind)} == {*ALL_KINDS}
+
+
+def test_an_export_with_a_very_long_line_is_still_one(tmp_path: Path) -> None:
+    issue = {**ISSUE, "description": "a pasted log\n" * 100_000}
+    path = tmp_path / "issues.jsonl"
+    path.write_text("".join(json.dumps(each) + "\n" for each in (issue, {**ISSUE, "id": "other"})))
+    with lamina.open(tmp_path / "v", create=True, embedder="none") as vault:
+        vault.ingest(path)
+        assert "other" in types(vault)

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from lamina import FixedClock
+from lamina import FixedClock, Vault
+from lamina.options import SourceKind
 from lamina_engine.errors import InvalidArgument, InvalidConfig
 from lamina_engine.ingest import pipeline
 from lamina_engine.memory import Memory
@@ -311,3 +312,16 @@ def test_the_vault_s_own_settings_are_followed(tmp_path: Path) -> None:
     with pytest.raises(InvalidConfig, match=r"\[sessions\]: max_tokens=3"):
         pipeline.ingest(opened, [str(path)], kind="sessions")
     opened.close()
+
+
+@pytest.mark.parametrize("kind", ["sessions", "auto"])
+def test_a_session_that_begins_with_a_screenshot_is_read(
+    lexical_vault: Vault, tmp_path: Path, kind: SourceKind
+) -> None:
+    data = "iVBORw0KGgo" * 30_000
+    picture = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}}
+    asked = user(0, [{"type": "text", "text": "Why is the menu misaligned?"}, picture])
+    write(tmp_path / "s" / "a.jsonl", [asked, says(60, "The grid has a gap of its own.")])
+    report = lexical_vault.ingest(tmp_path / "s", kind=kind)
+    assert (report.added, report.problems) == (1, [])
+    assert "misaligned" in lexical_vault.list(where={"type": "conversation"})[0].text

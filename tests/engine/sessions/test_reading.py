@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import tempfile
 from pathlib import Path
@@ -12,11 +13,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lamina_engine.redact.redactor import Redactor
+from lamina_engine.sessions import streams
 from lamina_engine.sessions.events import Event, Thread
-from lamina_engine.sessions.reading import EventMasker, TranscriptFile, detect
-from tests.engine.sessions.transcripts import SMALL
+from lamina_engine.sessions.reading import HEAD_BYTES, EventMasker, TranscriptFile, detect, format_of
+from lamina_engine.sessions.streams import MAX_LINE_BYTES
+from tests.engine.sessions.transcripts import SMALL, says, user, write
 
 TOKEN = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
+
+LONG = "iVBORw0K" * (HEAD_BYTES // 8 + 1)
+
+
+def form(data: bytes, suffix: str) -> str | None:
+    return detect(io.BytesIO(data), suffix)
 
 
 def events() -> list[Event]:
@@ -65,8 +74,11 @@ def test_only_names_without_secrets_are_shared() -> None:
 )
 def test_json_lines_that_say_so_unmistakably(row: dict[str, object], found: str | None) -> None:
     line = json.dumps(row).encode()
-    assert detect(line, "jsonl") == found
-    assert detect(b"\xef\xbb\xbf\n{broken\n42\n" + line + b"\n", "jsonl") == found
+    assert form(line, "jsonl") == found
+    assert form(b"\xef\xbb\xbf\n{broken\n42\n" + line + b"\n", "jsonl") == found
+    # an image or a log that somebody pasted may come first, in the line itself or before it
+    assert form(json.dumps({"pasted": LONG, **row}).encode(), "jsonl") == found
+    assert form(json.dumps(LONG).encode() + b"\n" + line, "ndjson") == found
 
 
 @pytest.mark.parametrize(
@@ -85,7 +97,55 @@ def test_json_lines_that_say_so_unmistakably(row: dict[str, object], found: str 
     ],
 )
 def test_other_files(text: bytes, suffix: str, found: str | None) -> None:
-    assert detect(text, suffix) == found
+    assert form(text, suffix) == found
+
+
+@pytest.mark.parametrize("block", [1 << 20, 1 << 10])
+@pytest.mark.parametrize(
+    ("document", "found"),
+    [
+        ([{"name": LONG, "chat_messages": []}], "chats"),
+        ([{"title": LONG, "mapping": {"a": {"id": LONG, "message": {"author": {}}}}}], "chats"),
+        ({"sessionId": "s", "summary": LONG, "projectHash": "p", "messages": []}, "gemini"),
+        ({"info": {"diffs": [{"before": LONG, "after": LONG}]}, "messages": [{"info": {}, "parts": []}]}, "opencode"),
+        ({"initial": LONG, "requests": [], "responderUsername": "x"}, "vscode"),
+        ({"info": LONG, "messages": []}, None),
+    ],
+)
+def test_documents_are_known_whatever_long_texts_they_begin_with(
+    document: object, found: str | None, block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(streams, "_ELEMENTS_BYTES", block)
+    assert form(json.dumps(document).encode(), "json") == found
+
+
+@given(st.text(alphabet='ab"\\{}[]:,', max_size=40), st.integers(1, 9))
+def test_long_texts_are_left_out_wherever_blocks_end(text: str, block: int) -> None:
+    document = json.dumps({"a": text, "b": [text, LONG[:30] + text, 1]}).encode()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(streams, "_ELEMENTS_BYTES", block)
+        patch.setattr(streams, "_SHORT_TEXT", len(json.dumps(text)) + 1)
+        short = b"".join(streams.short_texts(io.BytesIO(document)))
+    assert short == document.replace(json.dumps(LONG[:30] + text).encode(), b"")
+
+
+def test_a_log_is_known_however_much_its_first_turn_holds() -> None:
+    pasted = b"User: why?\n" + b"a line of a log\n" * 40_000 + b"Assistant: the disk is full\n"
+    assert form(pasted, "log") == "log"
+    assert form(b"# Notes\n" + pasted.partition(b"\n")[2], "md") is None
+
+
+def test_a_line_that_is_too_long_is_told_and_the_others_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "s.jsonl"
+    rest = [user(0, "What is in the picture?"), says(5, "A harbour, and a ferry that leaves it.")]
+    with write(path, []).open("wb") as out:
+        out.write(b'{"type": "user", "sessionId": "s1", "message": "' + b"A" * MAX_LINE_BYTES + b'"}\n')
+        out.writelines(json.dumps(line).encode() + b"\n" for line in rest)
+    format = format_of(path, "jsonl")
+    assert format == "claude-code"
+    file = TranscriptFile(path, "s.jsonl", format, redactor=REDACTOR, options=SMALL, tz="UTC")
+    assert "ferry" in " ".join(chunk.text for chunk in file.chunks())
+    assert [problem.message for problem in file.problems] == ["line 1: it is longer than 64 MiB; skipped"]
 
 
 REDACTOR = Redactor()
@@ -113,7 +173,7 @@ def test_nothing_in_a_file_ends_the_run(format: str, rows: list[dict[str, Any]],
     lines = [json.dumps(row).encode() for row in rows]
     data = b"[" + b",".join(lines) + b"]" if format == "chats" else b"\n".join([*lines, rest])
     for suffix in ("jsonl", "json", "log"):
-        detect(data, suffix)
+        form(data, suffix)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "x.jsonl"
         path.write_bytes(data)
