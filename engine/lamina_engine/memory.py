@@ -36,6 +36,7 @@ from lamina_engine.index.tables import NO_MORE, BulkHint, Tables
 from lamina_engine.index.view import View
 from lamina_engine.profiles import Profiles
 from lamina_engine.settings import load as load_settings
+from lamina_engine.store import unlinked
 from lamina_engine.store.files import Files
 from lamina_engine.store.lock import LOCK_TIMEOUT_S
 from lamina_engine.store.manifest import Space
@@ -308,7 +309,8 @@ class Memory:
                     if not journal:
                         accesses.erase(self.root)
                     taken = journal and accesses.take(self.root, transaction, view)
-                    yield transaction, view
+                    with unlinked.counted(transaction):
+                        yield transaction, view
                 if taken:
                     accesses.drop(self.root)
             except BaseException:

@@ -23,6 +23,7 @@ from lamina_engine.ingest.reader import SourceReader
 from lamina_engine.ingest.sources import Reading, Source, settled_mtime_ns
 from lamina_engine.ingest.walk import FileEntry
 from lamina_engine.reports import IngestReport
+from lamina_engine.store import unlinked
 
 if TYPE_CHECKING:
     from lamina_engine.index.view import View
@@ -130,13 +131,14 @@ class FileRereader:
         """Write re-read sources in group commits, and rebuild their links."""
         report = IngestReport()
         writer = DocumentWriter(self._memory, report)
-        for each in rereads:
-            writer.add(each.document)
-        writer.flush()
+        with unlinked.noting(unlinked.DOCUMENTS):
+            for each in rereads:
+                writer.add(each.document)
+            writer.flush()
         if report.chunks:
-            from lamina_engine.graph.generators import after_ingest
+            from lamina_engine.graph.generators import link_unlinked
 
-            after_ingest(self._memory, report.chunks)
+            link_unlinked(self._memory)
         return report
 
     def _reader(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
@@ -16,6 +16,7 @@ from lamina_engine.graph.found import MENTIONS
 from lamina_engine.graph.log import LinkCounts
 from lamina_engine.profiles import TASK_TYPES
 from lamina_engine.reports import Report
+from lamina_engine.store import unlinked
 
 if TYPE_CHECKING:
     from lamina_engine.executor import Executor
@@ -34,6 +35,8 @@ MOST_ADDED: Final = 1_024
 """An `add` of more chunks makes no links by itself."""
 MOST_ROWS: Final = 4_096
 """An `add` to a vault whose log has more chunks makes none either, but for tasks."""
+MOST_LINKED: Final = 1 << 17
+"""Records of ingests that are linked by themselves: links look at every row, some hundred bytes each."""
 _GROWTH: Final = 2.0
 _MOST_INGESTED: Final = 20_000
 _SHARE: Final = 8
@@ -94,6 +97,7 @@ def build(
     The executor compares vectors, which takes nearly all the time in a large vault; the others read texts, here.
     """
     wanted = _check_kinds(kinds)
+    waiting = memory.view().snapshot.manifest.unlinked
     if "judged" in wanted and judge is None and kinds is not None:
         from lamina_engine.judging.queue import no_judge
 
@@ -129,6 +133,8 @@ def build(
     report = _run({kind: generators[kind] for kind in wanted})
     if {"wikilinks", "markdown"} & set(wanted):
         report.unresolved = len(written().unresolved)
+    if kinds is None:  # all of them: nothing is left that an ingest would make
+        _clear(memory, waiting)
     return report
 
 
@@ -201,7 +207,7 @@ def after_ingest(memory: Memory, changed: int, *, tasks_only: bool = False) -> B
         return None
     view = memory.view()
     if tasks_only:
-        return _run_or_warn(memory, lambda: build(memory, ["similar"])) if view.vector_rows else None
+        return _run_or_warn(memory, lambda: build(memory, ["similar"])) if view.vector_rows else BuildReport()
     kinds = ["wikilinks", "markdown"]
     if view.rows <= _MOST_INGESTED or changed * _SHARE >= view.rows:
         kinds += ["sequence", "mention", "entity"]
@@ -210,6 +216,37 @@ def after_ingest(memory: Memory, changed: int, *, tasks_only: bool = False) -> B
     if view.rows <= MOST_ROWS and view.vector_rows:
         kinds += ["semantic", "similar"]
     return _run_or_warn(memory, lambda: build(memory, kinds))
+
+
+def link_unlinked(memory: Memory) -> tuple[BuildReport | None, int]:
+    """Generate the links that ingests have left to be made, this one's and those of interrupted ones.
+
+    Return what was built, None where nothing waits or that failed, and the number of records that are too many to be linked
+    by themselves. What waits is cleared afterwards, so whoever is interrupted in here leaves it to the next ingest.
+    """
+    waiting = memory.view().snapshot.manifest.unlinked
+    if not waiting:
+        return None, 0
+    records = waiting.get(unlinked.RECORDS, 0)
+    left = records if records > MOST_LINKED else 0
+    changed = waiting.get(unlinked.DOCUMENTS, 0) + records - left
+    built: BuildReport | None = BuildReport()
+    if changed:
+        built = after_ingest(memory, changed + waiting.get(unlinked.TASKS, 0))
+    elif waiting.get(unlinked.TASKS):
+        built = after_ingest(memory, waiting[unlinked.TASKS], tasks_only=True)
+    if built is not None:
+        _clear(memory, waiting)
+    return built, left
+
+
+def _clear(memory: Memory, linked: Mapping[str, int]) -> None:
+    """Note that links were made; what others have changed meanwhile still waits."""
+    if linked:
+        with memory.write() as (transaction, _):
+            now = transaction.snapshot.manifest.unlinked
+            rest = {kind: count - linked.get(kind, 0) for kind, count in now.items()}
+            transaction.set_unlinked({kind: count for kind, count in rest.items() if count > 0})
 
 
 def _run_or_warn(memory: Memory, run: Callable[[], BuildReport]) -> BuildReport | None:

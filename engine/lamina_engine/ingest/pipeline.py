@@ -28,14 +28,13 @@ from lamina_engine.ingest.records import ColumnMapping
 from lamina_engine.ingest.sources import PRESENT, REMOVED, SESSIONS_MARK, Changes, Reading, Source, settled_mtime_ns
 from lamina_engine.ingest.walk import MAX_BYTES, RECORD_KINDS, FileEntry, WalkReport, is_vault, walk
 from lamina_engine.reports import IngestReport, Problem, Progress, ProgressListener, summarise
+from lamina_engine.store import unlinked
 
 if TYPE_CHECKING:
     from lamina_engine.executor import Executor
     from lamina_engine.memory import Memory
 
 SESSIONS: Final = "sessions"
-_MOST_LINKED: Final = 1 << 17
-"""Records of one call that are linked by themselves: links look at every row, some hundred bytes each."""
 IMPORT_MARK: Final = "import:"
 """Settings of sources that an importer read begin with it."""
 _MARKS: Final = (SESSIONS_MARK, IMPORT_MARK)
@@ -75,42 +74,45 @@ def ingest(
             pass
     started = time.perf_counter()
     report = IngestReport()
-    chains = records = 0
-    for path in paths:
-        if kind in trackers.IMPORTERS:
-            trackers.IMPORTERS[kind](memory, Path(path), report, recover=recover)
-            continue
-        if kind == SESSIONS:
-            chains += _sessions(memory, path, report, overrides, links=links, progress=progress)
-            continue
-        run = _Run(memory, report, kind, overrides, columns, progress, executor)
-        if path == "-":
-            run.stream(stdin or sys.stdin.buffer)
-        else:
-            run.root(path)
-            if run.sessions:
-                known = {**overrides, "type": None}
-                chains += _sessions(memory, path, report, known, entries=run.sessions, links=links, progress=progress)
-        records += run.records
-    # chunks of sessions have got their links, and are no documents to be linked otherwise
-    changed = report.chunks + report.moved + report.removed - chains
-    if links and records > _MOST_LINKED:
-        changed -= records
-        message = f"{records:,} records are not linked by themselves; `lamina links build` links them"
-        report.problems.append(Problem(", ".join(paths), "links", message))
-    if links and changed:
-        from lamina_engine.graph.generators import after_ingest
+    interrupted = bool(links and memory.view().snapshot.manifest.unlinked)
+    following = unlinked.TASKS if kind in trackers.IMPORTERS else unlinked.DOCUMENTS
+    with unlinked.noting(following if links else None):
+        for path in paths:
+            if kind in trackers.IMPORTERS:
+                trackers.IMPORTERS[kind](memory, Path(path), report, recover=recover)
+                continue
+            if kind == SESSIONS:
+                _sessions(memory, path, report, overrides, links=links, progress=progress)
+                continue
+            run = _Run(memory, report, kind, overrides, columns, progress, executor)
+            if path == "-":
+                run.stream(stdin or sys.stdin.buffer)
+            else:
+                run.root(path)
+                if run.sessions:
+                    known = {**overrides, "type": None}
+                    _sessions(memory, path, report, known, entries=run.sessions, links=links, progress=progress)
+    if links and memory.view().snapshot.manifest.unlinked:
+        from lamina_engine.graph.generators import link_unlinked
 
         with _stage(progress, "linking"):
-            built = after_ingest(memory, changed, tasks_only=kind in trackers.IMPORTERS)
-        report.links += built.added if built is not None else 0
-        report.unresolved = built.unresolved if built is not None else 0
+            built, left = link_unlinked(memory)
+        if built is not None:
+            report.links += built.added
+            report.unresolved = built.unresolved
+        named = ", ".join(paths)
+        if left:
+            message = f"{left:,} records are not linked by themselves; `lamina links build` links them"
+            report.problems.append(Problem(named, "links", message))
+        if interrupted and built is not None:
+            message = "an earlier ingest ended before it had made its links; they have been made now"
+            report.problems.append(Problem(named, "links", message))
     if facts:
         from lamina_engine.facts.fields import extract_notes
 
         with _stage(progress, "facts"):
             report.problems += [Problem(drop.what, "fact", drop.why) for drop in extract_notes(memory).dropped]
-    if progress is not None and changed:  # else it goes on behind the call
+    if progress is not None and (report.chunks or report.removed):  # else it goes on behind the call
         with _stage(progress, "indexing"):
             memory.indexer.text.join()
     report.seconds = round(time.perf_counter() - started, 3)
@@ -136,15 +138,14 @@ def _sessions(
     entries: Sequence[FileEntry] | None = None,
     links: bool,
     progress: ProgressListener | None,
-) -> int:
-    """Ingest sessions; return how many of the report's changes are theirs."""
+) -> None:
+    """Ingest sessions, which get their links before their files are noted as read."""
     from lamina_engine.sessions.ingest import ingest_sessions
 
     if path == "-":
         raise InvalidArgument(f"kind={SESSIONS!r} reads files and folders, not standard input; give a path")
-    before = report.chunks + report.moved
-    ingest_sessions(memory, _existing(path), report, overrides, entries=entries, links=links, progress=progress)
-    return report.chunks + report.moved - before
+    with unlinked.noting(None):
+        ingest_sessions(memory, _existing(path), report, overrides, entries=entries, links=links, progress=progress)
 
 
 def settings_digest(
@@ -187,8 +188,6 @@ class _Run:
         self.writer = DocumentWriter(memory, report)
         self.sessions: list[FileEntry] = []
         """Files of sessions that were met; they are read otherwise."""
-        self.records = 0
-        """Chunks that came from files of records."""
         self.imports: list[tuple[FileEntry, str]] = []
         """Files that an importer reads, and its kind."""
         self._settings: dict[str, str] = {}
@@ -233,7 +232,6 @@ class _Run:
         self._write_unchanged(known, changes, {e.path: e for e in plan.to_read}, readings)
         reader = SourceReader(self, folder, everything, former, readings)
         self._read(reader, [entry for entry in plan.to_read if entry.path in readings], changes, former)
-        self.records += reader.records
         self._import(folder)
 
     def _without_imports(
@@ -413,7 +411,6 @@ class _Run:
             self.report.problems += part.problems
             writer.add(zip(part.positions, part.records, strict=True))
         self._finish(writer)
-        self.records += writer.changed
         self.report.problems[before:] = summarise(self.report.problems[before:])
 
     def _text(self, data: bytes) -> None:

@@ -62,8 +62,6 @@ class SourceReader:
         self._former, self._readings = former, readings
         self._repositories = Repositories()
         self._unreadable: set[Path] = set()
-        self.records = 0
-        """Chunks that were new or had changed in files of records."""
 
     def read(self, entry: FileEntry, drafted: Drafted | None = None) -> bool:
         """Read one source, unless a worker has, and pass it on; return whether it has content."""
@@ -134,9 +132,7 @@ class SourceReader:
         except (IngestError, SchemaMismatch) as error:
             self._problem(entry, "unreadable", f"{error}; the records before it are kept")
             writer.flush()
-            self.records += writer.changed
             return False
-        self.records += writer.changed
         run.report.problems[before:] = summarise(run.report.problems[before:])
         ids, places = writer.contents()
         lines = places if kind in LINE_KINDS else []

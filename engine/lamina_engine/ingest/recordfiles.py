@@ -29,6 +29,7 @@ from lamina_engine.index.tables import NO_MORE, BulkHint
 from lamina_engine.ingest import adding
 from lamina_engine.ingest.records import ColumnMapping, Record, Row, no_constant, normalise_record, python_values, shown
 from lamina_engine.reports import Problem
+from lamina_engine.store import unlinked
 
 if TYPE_CHECKING:
     from lamina_engine.memory import Memory
@@ -433,7 +434,8 @@ class RecordWriter:
             if len(kept) < len(batch):
                 batch = batch.select(kept)
             self._identities.fill(batch)
-            written = writing.write(self._memory, batch, hint)
+            with unlinked.noting_records():
+                written = writing.write(self._memory, batch, hint)
             ids |= zip((positions[i] for i in kept), written.ids, strict=True)
             self.changed += written.added + written.updated
             self._report.chunks += written.added + written.updated

@@ -218,6 +218,7 @@ class UnionTransaction(Transaction):
                 own.set_index(name, record)
             for name in self.snapshot.manifest.indexes.keys() - self._indexes.keys():
                 own.set_index(name, None)
+            own.set_unlinked(self._unlinked)
         own.advance(self._now_us)
 
 

@@ -105,6 +105,8 @@ class Manifest(msgspec.Struct, frozen=True):
     """Of a shard: the root's last commit when it was written to by the whole."""
     sharded_by: str = ""
     """Whether chunks of one project or of one source lie in one shard."""
+    unlinked: dict[str, int] = {}
+    """Rows that ingests have changed and not linked yet, by kind; see `lamina_engine.store.unlinked`."""
 
     def rows(self, log: str) -> int:
         """Return the number of rows of a log; 0 for an unknown one."""

@@ -66,6 +66,7 @@ class Transaction:
         self._token = snapshot.manifest.token
         self._whole = snapshot.manifest.whole
         self._built_on = snapshot.manifest.built_on
+        self._unlinked = snapshot.manifest.unlinked
         self._kept_rows: dict[str, int] | None = None
         self._process = os.getpid()
         self._fresh: dict[tuple[str, str], pa.RecordBatch] = {}
@@ -158,6 +159,11 @@ class Transaction:
         """Note the root's last commit, on which this write to a shard builds."""
         self._built_on = commits
 
+    def set_unlinked(self, waiting: dict[str, int]) -> None:
+        """Note what waits for links; see `lamina_engine.store.unlinked`."""
+        self._unlinked = waiting
+        self._touched = True
+
     def advance(self, now_us: int) -> None:
         """Set the next moment to that of the transaction of which this is a part."""
         self._now_us = max(now_us, self.snapshot.manifest.last_us + 1)
@@ -208,6 +214,7 @@ class Transaction:
                 written.append(log)
         old = self.snapshot.manifest
         kept = (self._spaces, self._space) == (old.spaces, old.space) and not self._names_shards
+        kept = kept and self._unlinked == old.unlinked
         indexes_alone = not written and not self._dropped and kept
         new = msgspec.structs.replace(
             old, version=old.version + 1, logs={log: refs for log, refs in logs.items() if refs},
@@ -218,7 +225,7 @@ class Transaction:
             else old.rewritten,
             commits=old.commits if indexes_alone else old.commits + 1,
             shards=self._shards, sharded_by=self._sharded_by, whole=self._whole,
-            token=self._token, built_on=self._built_on,
+            token=self._token, built_on=self._built_on, unlinked=self._unlinked,
         )  # fmt: skip
         folders = [segments.log_folder(self._root, log) for log in written]
         name = manifests.publish(self._files, self._root, new, pending, folders, self._run_on_flush)

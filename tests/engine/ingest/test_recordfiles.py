@@ -16,7 +16,8 @@ import pytest
 import lamina
 from lamina import FixedClock, Redactor, Vault
 from lamina_engine.errors import IngestError, InvalidArgument, SchemaMismatch
-from lamina_engine.ingest import pipeline, recordfiles
+from lamina_engine.graph import generators
+from lamina_engine.ingest import recordfiles
 from lamina_engine.ingest.recordfiles import MAX_PROBLEMS, RecordChunk, RecordWriter, arrow_batches, read_records
 from lamina_engine.ingest.records import normalise_record
 from lamina_engine.reports import IngestReport
@@ -470,7 +471,7 @@ def test_very_many_records_wait_for_a_build_of_links(
     monkeypatch: pytest.MonkeyPatch, lexical_vault: Vault, tmp_path: Path
 ) -> None:
     """Generators look at every row of the vault: of a file of 1 GB they took 900 MB."""
-    monkeypatch.setattr(pipeline, "_MOST_LINKED", 3)
+    monkeypatch.setattr(generators, "MOST_LINKED", 3)
     named = ("Harbour Gate", "Quarry", "Lighthouse", "Ferry")
     rows = [{"id": f"r{i}", "text": f"row {i}, see Harbour Gate", "title": name} for i, name in enumerate(named)]
     few, many = (write(tmp_path, name, json_lines(*some)) for name, some in (("a.jsonl", rows[:3]), ("b.jsonl", rows)))
