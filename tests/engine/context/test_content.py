@@ -86,6 +86,8 @@ def test_a_hook_decides_before_anything_heavy_is_imported() -> None:
         ("can you tell me which port Beacon has?", True), ("Can you draw it? Where is the exporter?", True),
         ("I seem to remember a magic incantation for the driver.", True), ("wasn't there a limit of nomad jobs", True),
         ("labels look mixed up, how do I switch that off fast", True), ("you forgot to save", False),
+        ("did we hire Marek", True), ("is Marek hired", True), ("have we moved off Redis", True), ("do we use Redis", True),
+        ("do the tests first", False), ("have the tests run twice", False), ("are you done", False),
     ],
 )  # fmt: skip
 def test_an_order_said_as_a_question_asks_nothing_and_a_memory_sought_does(prompt: str, ref: bool) -> None:
