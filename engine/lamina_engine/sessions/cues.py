@@ -45,6 +45,38 @@ def plain_prompt(text: str) -> str:
     return text.strip()
 
 
+_FRAME: Final = (
+    r"Traceback \(|File \".+\", line \d|goroutine \d|at \S+:\d+\)?\Z|"
+    r"at \S+ ?(?:\[as \S+\] )?\((?:.*:\d+|native.*|<anonymous>|Native Method|Unknown Source)\)\Z"
+)
+_LOG_LINE: Final = re.compile(
+    rf"{_FRAME}|[\w.$]*(?:Error|Exception|Warning)\b(?:\[\w+\])?(?: \[\w+\])?(?::| *\Z| in thread)|(?:error|warning)(?:\[\w+\])?:|"
+    r"\[?(?:FATAL|CRITICAL|ERROR|WARN(?:ING)?|INFO|DEBUG|TRACE|FAILED|PANIC)\b(?:\]|:| \d)|"
+    r"(?:FATAL|CRITICAL|ERROR|FAILED|PANIC) (?!messages?\b|logs?\b|levels?\b|lines?\b|codes?\b|output\b)|"
+    r"(?:fatal|panic|Uncaught|Unhandled|Caused by)\b:? |thread '.*' panicked|\.\.\. \d+ more|"
+    r"\S+\.\w+:\d+(?::\d+)?\b:? *(?:- )?(?:\+0x|error\b|warning\b|Uncaught\b|\Z)|E   |npm (?:ERR!|error|warn)|make(?:\[\d+\])?: \*|ld: |"
+    r"[$%>] |\[?(?:\d{4}[-/]\d\d[-/]\d\d[T ])?\d\d:\d\d:\d\d|\d+(?:\.\d+){3} - |Segmentation fault|"
+    r"[Ee]xit(?:ed with)? (?:code|status):? [1-9]\d*\Z|[\w./-]+: (?:command not found|line \d+:|No such file)"
+)
+"""A line that a program wrote: pasted, and no word of the person's."""
+_FRAMES: Final = re.compile(_FRAME)
+_CALL: Final = re.compile(r"\S+\(.*\)\Z")
+
+
+def own_words(prompt: str) -> str:
+    """Return what a person says in a prompt, without pasted errors, logs, traces, quotations."""
+    kept: list[str] = []
+    in_frames = False
+    for line in prompt.splitlines():
+        bare = line.strip()
+        in_frames = _FRAMES.match(bare) is not None or (
+            in_frames and (line[:1].isspace() or _CALL.match(bare) is not None)
+        )
+        if not in_frames and _LOG_LINE.match(bare) is None:
+            kept.append(line)
+    return "\n".join(kept).strip()
+
+
 def is_substantial(text: str) -> bool:
     """Return whether a prompt asks for something: "ok thanks", a shell line, /clear do not."""
     if text.startswith(("! ", "[Request interrupted", "[Image]\n")) or _MENU.match(text):
@@ -155,14 +187,19 @@ _CAUSE: Final = _any(
     r"(?:happens|happened|fail(?:s|ed)?|failing|breaks|broke|crashe[sd]) (?:when|since|as)\b",
     r"the fix (?:is|was)\b|(?:fixed|mended|solved|resolved) (?:it |this |that |the \w+ )?by\b|(?:fix|ursache|lag an)\b\s*:",
 )
+_TO_DO: Final = r"to-do\b|todos?(?=\s*[:(\[]| (?:list|items?|comments?|notes?)\b)|todos?(?:(?<=the todo)|(?<=my todo)|(?<=is a todo))\b"
+"""Not the bare word in small letters: *todo* is "all" in Spanish and Portuguese."""
+_MARKED: Final = re.compile(r"\bTODO\b")
 _LATER: Final = _any(
     r"not (?:before|until)\b|only after\b|(?:on|to) the (?:to-?do )?list\b|(?:stays?|leave it) open\b",
     r"(?:later|tomorrow|next (?:time|session|week|sprint|month)|another (?:day|time|pr)|follow[- ]?ups?|not now|for now)\b",
-    r"(?:park (?:it|this|that)|don't forget|remind me|still (?:need|have|needs) to|to-?do|separate (?:pr|ticket|issue))\b",
+    r"(?:park (?:it|this|that)|don't forget|remind me|still (?:need|have|needs) to|separate (?:pr|ticket|issue))\b",
+    _TO_DO,
     r"(?:morgen|später|nächste[sn]? (?:mal|woche))\b",
 )
 _OPEN: Final = _any(
-    r"(?:next steps?|remaining|remains?|outstanding|not yet|yet to|left to do|to-?do|follow[- ]?ups?|out of scope)\b",
+    r"(?:next steps?|remaining|remains?|outstanding|not yet|yet to|left to do|follow[- ]?ups?|out of scope)\b",
+    _TO_DO,
     r"still (?:needs?|to|missing|open|fails?|failing|pending|have|has|unclear|broken|not)\b",
     r"(?:open (?:question|issue|point|item)s?|left (?:for|open|out)|untested|unverified|unfinished|blocked|waiting (?:for|on))\b",
     r"^(?:still )?(?:open|left|missing|pending|offen)\s*:|needs? (?:a |your )?(?:decision|review|approval|input)\b",
@@ -231,6 +268,44 @@ _CORRECTS: Final = re.compile(
     r"\b(?:is|are|was|looks?|that's|it's) (?:bad|wrong|ugly|too \w+|not (?:good|right|what))\b|"
     r"\bshould(?:n't| not)? (?:be|have)\b|\bmust be\b",
 )
+_FAULTY: Final = (
+    r"(?:fails|failed|(?:is|are) (?:failing|red|broken|missing|gone|empty|down|stuck|lost)|crashes|crashed|hangs|hung|breaks|broke|"
+    r"(?:doesn't|does not|didn't|don't) (?:work|run|start|build|compile|match)|stopped working|times out|timed out|throws|threw|"
+    r"(?:has|have) (?:an? |the |some )?(?:wrong|typos?|bugs?|errors?|mistakes?))"
+)
+_REPORT: Final = re.compile(
+    r"^(?:(?:ok(?:ay)?|no|nope|hm+|now|and|but|so|well|oh|ah)\b[,.! ]*)*(?:"
+    r"(?!if\b|when\b)(?:[^\s,;:.]+ ){0,4}there(?:'s| is| are| was| were)\b|"
+    r"nothing (?:happens|changes|works)\b|still (?!keep|use)|expected:? .*\bgot\b|"
+    r"(?:it|this|that|the \w+|our \w+|[^\s,;:.]+) (?:now |still |also )?(?:says?|said|shows?|showed|prints?|printed|reports?|reported|"
+    r"complains?|complained|returns|returned|claims?)\b(?: \d+\W*$|.*\b(?:is|are|was|were|isn't|can't|cannot|has|gets?|fails?)\b|"
+    r".* (?:instead of|but)\b)|"
+    r"(?:i|we|you|users?|people|customers?)(?:'m| am|'re| are)? (?:now |still |also |only )?"
+    r"(?:get|got|getting|see|seeing|saw|noticed|hit) |"
+    r"(?:[^\s,;:.]+ ){1,4}(?:is|are|was|were) .{1,40} instead of\b|"
+    rf"(?!if\b|when\b|unless\b)(?:(?!if\b|when\b|unless\b)[^\s,;:.]+ ){{1,6}}(?:now |still |again )?{_FAULTY}\b|"
+    r"es gibt\b|da (?:ist|sind)\b|(?:[^\s,;:.]+ ){1,4}(?:fehlt|fehlen|stürzt ab|(?:geht|funktioniert|läuft) nicht)\b)"
+)
+"""Says what is so."""
+_DEMAND: Final = re.compile(
+    r"(?:^|[,;:.!–—(-] ?|\b(?:and|so|then|please|but|just|to|better|bitte|also|und) )"
+    r"(?:use|set|make|change|keep|put|take|add|remove|rename|replace|raise|lower|limit|cap|drop|move|let's|let us|give|call|write|"
+    r"return|skip|ignore|don't|do not|stop|treat|round|try|go|show|want|nimm|mach|setze?|lass|nutze?)\b|"
+    r"\b(?:should|must|needs? to|has to|have to|want|better|soll(?:te)?|muss)\b"
+)
+_SAID_BY_OTHERS: Final = re.compile(
+    r"(?<!\bi )(?<!\bwe )\b(?:says?|said|wrote|writes|claims?|claimed|reads|sagt|schreibt)\b[:,]? ?(?:that )?"
+    r"(?:\"[^\"]*\"|“[^”]*”|„[^“”]*[“”]|«[^»]*»|'(?:[^']|(?<=\w)'(?=\w))*')",
+    re.IGNORECASE,
+)
+"""A quotation: what another one settled."""
+_NOT_SETTLED: Final = re.compile(
+    r"\b(?:(?:would|could|might|may|should)(?:n't| not)?(?: have|'ve)?|"
+    r"(?:if|whether|unless|before|suppose|imagine)(?: only)? (?:we|i|you|they)|"
+    r"(?:not|nobody|no one|never|nothing|n't)(?: has| have| was| is| been| yet| really){0,3})"
+    r"(?: \w+)? (?:decided|agreed|chosen|chose|opted|picked|settled|gone|go|going|went) (?:to|with|on|for|against)\b"
+)
+"""What would be settled, or is not."""
 _NEW_MATTER: Final = re.compile(
     r"(?:(?:ok(?:ay)?|good|great|super|nice|fine|right|thanks)\b[,.! ]*)*"
     r"(?:next|now|(?:and )?one (?:thing|more|last)|another|also|and (?:now|then)|commit|weiter|jetzt|noch)\b",
@@ -378,12 +453,15 @@ _INSTRUCTION_CHARS: Final = 240
 
 def instructs(prompt: str, reply: str) -> bool:
     """Return whether a prompt says how to do what a reply found: a decision, where edits follow."""
-    return (
-        len(prompt) <= _INSTRUCTION_CHARS
-        and not prompt.endswith("?")
-        and not opens_matter(prompt)
-        and (_SPECIFIC.search(prompt) is not None or _holds(_CORRECTS, prompt) or _holds(_SUGGESTS, reply))
-    )
+    if len(prompt) > _INSTRUCTION_CHARS or prompt.endswith("?") or opens_matter(prompt):
+        return False
+    told = " ".join(_SAID_BY_OTHERS.sub(" ", each) for each in sentences(prompt) if not _reports(each))
+    return bool(told) and (_SPECIFIC.search(told) is not None or _holds(_CORRECTS, told) or _holds(_SUGGESTS, reply))
+
+
+def _reports(sentence: str) -> bool:
+    """Return whether a sentence says what is so, such as a fault, and not what to do about it."""
+    return _holds(_REPORT, sentence) and not _holds(_DEMAND, sentence)
 
 
 def withdrawn_words(sentence: str) -> set[str]:
@@ -403,8 +481,15 @@ _FOR_NOW: Final = re.compile(
 
 def is_user_decision(sentence: str) -> bool:
     """Return whether a person's sentence settles something, for longer than a moment."""
-    settles = _holds(_USER_DECISION, sentence) and _FOR_NOW.search(sentence) is None
-    return settles and not _is_question(sentence)
+    return _settles(_USER_DECISION, sentence) and _FOR_NOW.search(sentence) is None
+
+
+def _settles(pattern: re.Pattern[str], sentence: str) -> bool:
+    """Return whether a pattern of settling stands in a sentence, and not only in a quotation."""
+    if not _holds(pattern, sentence) or _is_question(sentence) or _holds(_NOT_SETTLED, sentence):
+        return False
+    own = _SAID_BY_OTHERS.sub(" ", sentence)
+    return own == sentence or _holds(pattern, own)
 
 
 def may_decide(text: str) -> bool:
@@ -414,12 +499,12 @@ def may_decide(text: str) -> bool:
 
 def is_agent_decision(sentence: str) -> bool:
     """Return whether an agent's sentence says what was decided."""
-    return _holds(_AGENT_DECISION, sentence) and not _is_question(sentence)
+    return _settles(_AGENT_DECISION, sentence)
 
 
 def is_rule(sentence: str) -> bool:
     """Return whether a person's sentence holds for more than this session."""
-    return _holds(_RULE, sentence) and not sentence.endswith("?")
+    return _holds(_RULE, _SAID_BY_OTHERS.sub(" ", sentence)) and not sentence.endswith("?")
 
 
 def is_cause(sentence: str) -> bool:
@@ -429,7 +514,7 @@ def is_cause(sentence: str) -> bool:
 
 def is_put_off(sentence: str) -> bool:
     """Return whether a person's sentence leaves something for later."""
-    return _holds(_LATER, sentence) and not _is_question(sentence)
+    return (_holds(_LATER, sentence) or _MARKED.search(sentence) is not None) and not _is_question(sentence)
 
 
 def is_open_heading(line: str) -> bool:
@@ -451,7 +536,8 @@ def open_points(text: str, *, headed: bool = False) -> Iterator[str]:
             continue
         is_item = _BULLET.match(line) is not None
         for sentence in sentences(line):
-            if not _holds(_SETTLED, sentence) and ((below and is_item) or (not headed and _holds(_OPEN, sentence))):
+            says_so = not headed and (_holds(_OPEN, sentence) or _MARKED.search(sentence) is not None)
+            if not _holds(_SETTLED, sentence) and (says_so or (below and is_item)):
                 yield sentence
         below = below and is_item
 

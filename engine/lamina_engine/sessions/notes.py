@@ -158,28 +158,32 @@ class SessionNotes:
         text = cues.plain_prompt(typed)
         if not text:
             return
+        own = cues.own_words(text[:_TYPED_CHARS])
         self._tools.clear()
         self._just_mended = []
         question, self._question = self._question, ""
         reply = self.replies[-1] if self.replies else ""
-        chosen = chosen_options(text, reply)
+        is_all_said = own.split() == text[:_TYPED_CHARS].split()
+        said_before = reply if is_all_said else ""  # what is pasted is news: who sends it answers no suggestion
+        chosen = chosen_options(own, reply)
         finding = chosen or ("" if _OBJECTION.match(text) or cues.opens_matter(text) else self._finding())
-        if question and len(answer := next(iter(cues.sentences(text)), "")) <= 160:
+        is_answer = is_all_said or cues.is_substantial(own)
+        if question and is_answer and 0 < len(answer := next(iter(cues.sentences(own)), "")) <= 160:
             self._decide(f"{question} → {answer}", by_user=True)
         is_agreed = False
         if self.replies:
-            number = _NUMBER.match(text)
+            number = _NUMBER.match(own)
             for proposal in [*cues.proposals(self.replies[-1])][-2:]:
-                if cues.agrees(text) or (number is not None and number[0] in proposal.split()):
+                if cues.agrees(own) or (number is not None and number[0] in proposal.split()):
                     self._decide(proposal, by_user=False)
                     is_agreed = True
-        if not chosen and finding and self.asks and cues.named_option(text, cues.alternatives(self.asks[-1].text)):
+        if not chosen and finding and self.asks and cues.named_option(own, cues.alternatives(self.asks[-1].text)):
             chosen = finding
         if not cues.is_substantial(text):
             if chosen:
-                self._follow(self._make_remark(text, by_user=True, finding=chosen))
-            elif finding and not is_agreed and cues.instructs(text, reply):
-                self._instruction = self._make_remark(text, by_user=True, finding=finding)
+                self._follow(self._make_remark(own, by_user=True, finding=chosen))
+            elif finding and not is_agreed and cues.instructs(own, said_before):
+                self._instruction = self._make_remark(own, by_user=True, finding=finding)
             self.is_answered = self.is_answered and not text.startswith("continue")
             return
         self.is_answered = False
@@ -188,17 +192,17 @@ class SessionNotes:
         talk = [ask.text for ask in self.asks[-1:]] + self.replies[-2:]
         if len(self.asks) < _MOST:
             self.asks.append(Ask(self._turn, text[:_SAID_CHARS]))
-        self._read_sentences(text, finding, talk)
-        instruction = self._make_remark(text[:_TYPED_CHARS], by_user=True, finding=finding)
+        self._read_sentences(own, finding, talk)
+        instruction = self._make_remark(own, by_user=True, finding=finding)
         if chosen:
             self._follow(instruction)
-        elif finding and cues.instructs(text, reply):
+        elif finding and cues.instructs(own, said_before):
             self._instruction = instruction
 
     def _read_sentences(self, text: str, finding: str, talk: list[str]) -> None:
         """Note what the sentences of a prompt settle, put off, take back."""
         before = ""
-        for sentence, after in cues.sentences_with_next(text[:_TYPED_CHARS]):
+        for sentence, after in cues.sentences_with_next(text):
             reason, before = before, "" if cues.has_second_thought(sentence) or sentence.endswith("?") else sentence
             whole = f"{reason} {sentence}" if 0 < len(reason) <= _REASON_CHARS else sentence
             remark = self._make_remark(whole, by_user=True, finding=finding)

@@ -64,6 +64,7 @@ def test_cues_are_found_in_capitals(finds: Callable[[str], bool], sentence: str)
         (cues.is_cause, "subdue to nothing"),
         (cues.is_agent_decision, "undecided to this day"),
         (cues.has_second_thought, "awaiting butter"),
+        (cues.is_user_decision, "the indecision is great"),
     ],
 )
 def test_no_cue_is_found_within_a_word(finds: Callable[[str], bool], sentence: str) -> None:

@@ -411,3 +411,133 @@ def test_what_was_put_off_and_then_given_up_is_not_open(vault: Vault, tmp_path: 
     (handoff,) = vault.list({"type": "agent_handoff"})
     assert "fine for now" not in handoff.text.partition("## Left open")[2].partition("## Decided")[0]
     assert "scrap the redis counter" in handoff.text
+
+
+PASTED = [
+    "KeyError: 274\nfix pls",
+    'Traceback (most recent call last):\n  File "/x/exif.py", line 77, in rotate\n    o = exif[0x0112]\nKeyError: 274\n\nfix pls',
+    "java.lang.NullPointerException\n\tat com.x.Y.z(Y.java:10)\n\tat com.x.Main.main(Main.java:5)",
+    "panic: runtime error: index out of range [5]\ngoroutine 1 [running]:\nmain.main()\n\t/x/main.go:12",
+    "Error: address already in use :::3000\n    at Server.listen [as _listen2] (node:net:1463:16)",
+    "ERROR 1064 (42000): You have an error in your SQL syntax",
+    "2026-11-26 10:00:01 ERROR pool exhausted (active=8)",
+    "WARNING: deprecated call in line 12",
+    "ValueError: the width must be positive, not -3",
+    "src/app.ts:12:5 - error TS2322: Type 'string' is not assignable.",
+    "$ make test\nmake: *** [Makefile:12: test] Error 2",
+]
+REPORTED = [
+    "there is a typo in line 30",
+    "line 30 has a typo",
+    "customer says the total is 12.40 instead of 12.50",
+    "the build fails on python 3.9",
+    "now I get 3 rows for one booking",
+    "2 of the tests are red",
+    "es gibt 2 Fehler in Zeile 30",
+]
+INSTRUCTED = [
+    "use port 8443 instead",
+    "set the timeout to 30 s",
+    "no, keep `retry_limit` at 3",
+    "30 s",
+    "90 days, legal says",
+    "retry 3 times if it fails",
+    "if it fails, 3 retries",
+    "return 404 when the file is missing",
+    "there is a typo in line 30, call it `retries`",
+    "customer says the total must be 12.50",
+    "ERROR messages in German, 80 characters at most",
+]
+
+
+@pytest.mark.parametrize("prompt", PASTED + REPORTED)
+def test_an_error_that_is_pasted_or_reported_is_no_decision(vault: Vault, tmp_path: Path, prompt: str) -> None:
+    # findings, a stranger's transcripts: 'The person decided: "KeyError: 274 fix pls"'
+    written = day()
+    written.say("No warnings in twelve files.")
+    written.ask(prompt)
+    written.edit("src/reader.py")
+    written.say("Mended in reader.py, and the tests are green.")
+    decided, insights = told(vault, written, tmp_path)
+    assert decided == ""
+    assert "decided" not in insights
+
+
+@pytest.mark.parametrize("prompt", INSTRUCTED)
+def test_an_instruction_with_a_number_is_a_decision(vault: Vault, tmp_path: Path, prompt: str) -> None:
+    written = day()
+    written.say("No warnings in twelve files.")
+    written.ask(prompt)
+    written.edit("src/reader.py")
+    written.say("It is so now in reader.py, and the tests are green.")
+    assert prompt in told(vault, written, tmp_path)[0]
+
+
+def test_what_is_said_to_a_pasted_error_is_told_without_it(vault: Vault, tmp_path: Path) -> None:
+    written = day()
+    written.say("It could be the camera: either we skip such photos, or they need a default.")
+    trace = 'Traceback (most recent call last):\n  File "/x/exif.py", line 77, in rotate\n    o = exif[0x0112]\nKeyError: 274\n'
+    written.ask(f"{trace}use 1 where the tag is missing (it means upright)")
+    written.edit("src/exif.py")
+    written.say("Done, and the photo is upright now.")
+    decided, _ = told(vault, written, tmp_path)
+    assert '"use 1 where the tag is missing (it means upright)"' in decided
+    assert "KeyError" not in decided
+
+
+def test_a_pasted_error_answers_no_question_and_no_suggestion(vault: Vault, tmp_path: Path) -> None:
+    written = day()
+    written.say("The reader could take a lock, or it could be a queue. Which of the two do you want for the export?")
+    written.ask("KeyError: 'total'\nfix pls")
+    written.edit("src/reader.py")
+    written.say("Mended in reader.py.")
+    decided, insights = told(vault, written, tmp_path)
+    assert decided + insights == ""
+
+
+@pytest.mark.parametrize(
+    ("sentence", "decides"),
+    [
+        ("our CTO always says 'we decided to never test', lol", False),
+        ('the auditors wrote: "we decided to keep it for ten years"', False),
+        ("the auditors say 'ten years', so we decided to keep it", True),
+        ("I said 'use the lock instead of the queue'", True),
+        ("if we go with the lock, readers wait", False),
+        ("we have not decided on the lock yet", False),
+        ("which one we'll go with", False),
+        ("let's do it as it is", True),
+    ],
+)
+def test_what_another_one_said_or_nobody_settled_is_no_decision(sentence: str, decides: bool) -> None:
+    assert cues.is_user_decision(sentence) is decides
+
+
+@pytest.mark.parametrize(
+    ("sentence", "decides"),
+    [
+        ("We would have decided to use it in vain.", False),
+        ("Nobody has decided on a format.", False),
+        ("We could go with SQLite, or with DuckDB.", False),
+        ('The README says "we chose MongoDB because it is web scale".', False),
+        ("I went with SQLite, as it is there anyway.", True),
+        ("I decided not to change the schema.", True),
+        ("Wir haben uns noch nicht entschieden.", False),
+    ],
+)
+def test_what_an_agent_would_have_decided_is_no_decision(sentence: str, decides: bool) -> None:
+    assert cues.is_agent_decision(sentence) is decides
+
+
+@pytest.mark.parametrize(
+    ("reply", "is_open"),
+    [
+        ("Hecho, todo listo.", False),
+        ("Todo funciona, sobre todo la búsqueda.", False),
+        ("TODO you purge the cache on Monday", True),
+        ("todo: write the docs", True),
+        ("The sorting is on the todo list.", True),
+        ("That is a to-do of yours.", True),
+    ],
+)
+def test_what_is_to_do_is_open_and_spanish_is_not(reply: str, is_open: bool) -> None:
+    assert [*cues.open_points(reply)] == ([reply] if is_open else [])
