@@ -233,7 +233,6 @@ _REVERSAL: Final = _any(
     r"(?:revert|undo|scrap|ditch|abandon|drop|roll back|back out)\b",
     r"(?:forget|scrap|ditch|drop|abandon) (?:about )?(?:it|that|this|the (?:other|whole|old|first|second|idea|plan))\b",
     r"no [^.,;:!?]{3,40} (?:at all|any ?more)\b|lass(?:t|en wir)? das (?:mit|sein|weg)\b",
-    r"(?:stay|stick|bleiben wir (?:doch |lieber )?)(?: with|bei)\b",
     r"(?:is|are|would be) (?:overkill|too (?:heavy|much)|not worth)\b",
     r"after all\b|(?:i|we)(?:'ve| have)? changed (?:my|our) minds?\b|no longer\b|never ?mind\b",
     rf"^{_THEN_NO}\b|(?:doch (?:nicht|kein|lieber|wieder)|wieder raus|zurück zu[mr]?|werfen wir .{{2,40}} raus)\b",
@@ -306,6 +305,22 @@ _NOT_SETTLED: Final = re.compile(
     r"(?: \w+)? (?:decided|agreed|chosen|chose|opted|picked|settled|gone|go|going|went) (?:to|with|on|for|against)\b"
 )
 """What would be settled, or is not."""
+_KEPT: Final = re.compile(
+    r"(?:^|[,;:.!–—-] ?|\b(?:we|i|we'll|i'll|we're|i'm|will|are|am|let's|let us|then|so|please|rather|better|to|just|and|you can|"
+    r"wir|ich|dann) )"
+    r"(?:(?:stay|stick)(?:ing)? (?:with|to)|(?:bleib|bleibe|bleiben)(?: wir| ich)?(?: \w+)? bei) "
+    r"(?P<what>[^,.;:!?]{2,60}?)"
+    r"(?= (?:until|till|because|since|as|for|and|but|when|while|if|instead|rather|bis|weil|und|statt)\b|[,.;:!?]|\Z)"
+)
+_GIVES_UP: Final = re.compile(
+    r"\b(?:from|replac\w+|drop\w*|leav\w+|away from|instead of|rather than|over|not|no longer|without|statt|von|ersetz\w+)\b "
+    r"(?P<what>[^,.;:!?]{1,60}?)(?= (?:to|by|with|for|because|since|in|durch|zu|auf)\b|[,.;:!?]|\Z)"
+)
+_CHANGE: Final = re.compile(
+    r"\b(?:(?:switch|migrat)\w* (?:\S+ ){0,4}?(?:over )?to|(?:mov|chang)\w* (?:from \S+ )?(?:over )?to|(?:try(?:ing)?|tried)(?! to\b)|"
+    r"replac\w+ (?:\S+ ){1,4}?(?:by|with)|(?:wechseln|umsteigen) (?:\S+ ){0,3}?(?:auf|zu)) "
+    r"(?P<what>[^,.;:!?]{2,60}?)(?= (?:for|because|since|as|in|on|and|instead|rather|from|weil|und)\b|[,.;:!?]|\Z)"
+)
 _NEW_MATTER: Final = re.compile(
     r"(?:(?:ok(?:ay)?|good|great|super|nice|fine|right|thanks)\b[,.! ]*)*"
     r"(?:next|now|(?:and )?one (?:thing|more|last)|another|also|and (?:now|then)|commit|weiter|jetzt|noch)\b",
@@ -393,6 +408,37 @@ def affirmed(text: str) -> str:
 def is_reversal(sentence: str) -> bool:
     """Return whether a person's sentence takes something back."""
     return _holds(_REVERSAL, sentence) and not _is_question(sentence)
+
+
+def kept_words(sentence: str) -> frozenset[str] | None:
+    """Return the words of what a person stays with; None where the sentence says nothing of it."""
+    lowered = sentence.lower()
+    found = _KEPT.search(lowered) if any(word in lowered for word in ("stay", "stick", "bleib")) else None
+    return None if found is None or _is_question(sentence) else _names(found["what"])
+
+
+def confirms(kept: frozenset[str], decision: str) -> bool:
+    """Return whether who stays with what some words name confirms a decision."""
+    return bool(kept & _names(decision.lower())) and not leaves(decision, kept)
+
+
+def leaves(decision: str, kept: frozenset[str]) -> bool:
+    """Return whether a decision leaves what some words name: "from Pillow to libvips"."""
+    return any(kept & _names(found["what"]) for found in _GIVES_UP.finditer(decision.lower()))
+
+
+def changes_to(decision: str) -> frozenset[str]:
+    """Return the words of what a decision changes to: "let's try libvips"."""
+    return frozenset(word for found in _CHANGE.finditer(decision.lower()) for word in _names(found["what"]))
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(word for word in re.findall(r"[^\W_]{2,}", text.lower()) if word not in STOP_WORDS)
+
+
+def names_any(text: str, words: frozenset[str]) -> bool:
+    """Return whether a text has one of some words."""
+    return not words.isdisjoint(_names(text))
 
 
 def undoes(command: str) -> bool:

@@ -79,18 +79,22 @@ class Decisions:
 
     def withdraw(self, sentence: str, prompt: str, remark: Remark, talk: Sequence[str], put_off: list[Remark]) -> bool:
         """Drop what a sentence of a prompt gives up, settled or put off; return whether it does."""
-        named = cues.withdrawn_words(sentence)
-        is_reversal = cues.is_reversal(sentence)
-        earlier = [known for known in (*put_off, *self.standing) if known.turn < remark.turn]
+        kept = cues.kept_words(sentence)
+        named = cues.withdrawn_words(sentence) - (kept or set())
+        known_so_far = [each for each in (*put_off, *self.standing) if not (kept and cues.confirms(kept, each.text))]
+        earlier = [known for known in known_so_far if known.turn < remark.turn]
         if named:
-            gone = [known for known in (*put_off, *self.standing) if named & _words(cues.affirmed(known.text))]
+            gone = [known for known in known_so_far if named & _words(cues.affirmed(known.text))]
             put_off[:] = [known for known in put_off if known not in gone]
             self._drop(gone)
-        if not is_reversal:
+        if kept is None and not cues.is_reversal(sentence):
             return False
-        meant = _named_in([" ".join(named) or sentence], earlier) or (
-            _named_in(talk, earlier) if cues.points_back(prompt) and self._overruled != remark.turn else None
-        )
+        if kept is None:
+            meant = _named_in([" ".join(named) or sentence], earlier) or (
+                _named_in(talk, earlier) if cues.points_back(prompt) and self._overruled != remark.turn else None
+            )
+        else:  # it confirms: what it may take back is a change to something else
+            meant = _named_in([" ".join(named)], earlier) or _left_for_another(kept, earlier, talk)
         finding = _mention(talk, meant.text) if meant is not None else ""
         remark = msgspec.structs.replace(remark, finding=finding or remark.finding)
         self.decide(remark, drops=meant)
@@ -99,7 +103,7 @@ class Decisions:
 
     def overrule(self, text: str, turn: int, *, is_answer: bool) -> None:
         """Drop what an objection takes back: the agent's last decision, or the person's own."""
-        words = _words(text)
+        words = _words(text) - (cues.kept_words(text) or set())
         second_thought = not is_answer and cues.decides_otherwise(text)
         gone = [
             known for known in self.standing
@@ -163,6 +167,15 @@ def _named_in(texts: Sequence[str], decisions: Sequence[Remark]) -> Remark | Non
         for known in reversed(decisions):
             if words & _words(cues.affirmed(known.text)):
                 return known
+    return None
+
+
+def _left_for_another(kept: frozenset[str], decisions: Sequence[Remark], talk: Sequence[str]) -> Remark | None:
+    """Return the last decision to leave what is kept, or to change to what the talk is about."""
+    for known in reversed(decisions):
+        changed_to = cues.changes_to(known.text)
+        if cues.leaves(known.text, kept) or any(cues.names_any(text, changed_to) for text in talk):
+            return known
     return None
 
 

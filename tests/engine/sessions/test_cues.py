@@ -36,6 +36,7 @@ def test_sentences_of_a_text(text: str, sentences: list[str]) -> None:
         (cues.is_user_decision, "let's use postgres for the queue"),
         (cues.is_user_decision, "we'll stick with the old format"),
         (cues.is_user_decision, "the freeze is on march 3"),
+        (lambda sentence: cues.kept_words(sentence) == frozenset({"postgres"}), "we stay with postgres"),
         (cues.is_agent_decision, "i went with a file a day because readers lock"),
         (cues.is_rule, "never commit to main"),
         (cues.is_cause, "the real problem was the lock"),
@@ -65,6 +66,7 @@ def test_cues_are_found_in_capitals(finds: Callable[[str], bool], sentence: str)
         (cues.is_agent_decision, "undecided to this day"),
         (cues.has_second_thought, "awaiting butter"),
         (cues.is_user_decision, "the indecision is great"),
+        (lambda sentence: cues.kept_words(sentence) is not None, "joysticks with cables"),
     ],
 )
 def test_no_cue_is_found_within_a_word(finds: Callable[[str], bool], sentence: str) -> None:

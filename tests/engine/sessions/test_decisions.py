@@ -528,6 +528,66 @@ def test_what_an_agent_would_have_decided_is_no_decision(sentence: str, decides:
     assert cues.is_agent_decision(sentence) is decides
 
 
+def test_staying_with_what_was_decided_confirms_it(vault: Vault, tmp_path: Path) -> None:
+    # findings, a stranger's transcript: "we stay with Postgres" took back that Postgres is used
+    written = day()
+    written.ask("which database should hold the bookings?")
+    written.say("I suggest using Postgres for the ledger, as two writers need it.")
+    written.ask("ok, do that")
+    written.edit("src/store.py")
+    written.say("Done, it is set up.")
+    written.ask("and what about MySQL for it?")
+    written.say("MySQL would work too, replication is simpler.")
+    written.ask("we stay with Postgres, no longer any MySQL talk please")
+    written.say("Understood.")
+    decided, insights = told(vault, written, tmp_path)
+    assert "I suggest using Postgres for the ledger" in decided
+    assert "we stay with Postgres" in decided
+    assert "takes back" not in decided + insights
+
+
+def test_staying_with_something_takes_back_no_other_decision(vault: Vault, tmp_path: Path) -> None:
+    # findings, a stranger's transcript: "we stay with Pillow" took back the mend of a leak
+    written = day()
+    written.say("The leak is in `pool.py`: the Pillow handle is never closed. I suggest closing it in a `finally`.")
+    written.ask("ok do that")
+    written.edit("src/pool.py")
+    written.say("Done, the handles are closed.")
+    written.ask("let's set the retries to 5 for the upload, it is flaky")
+    written.edit("src/upload.py")
+    written.say("Five tries.")
+    written.ask("should we switch from Pillow to libvips?")
+    written.say("libvips is faster, also in the upload, but has no musl wheels.")
+    written.ask("then no. we stay with Pillow until the base image of the upload moves off alpine")
+    written.say("Understood.")
+    decided, insights = told(vault, written, tmp_path)
+    for stands in ("The leak is in `pool.py`", "retries to 5", "we stay with Pillow"):
+        assert stands in decided
+    assert "takes back" not in decided + insights
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "let's switch to libvips for the thumbnails, it is faster",
+        "let's switch from Pillow to something faster",
+        "let's use libvips instead of Pillow",
+    ],
+)
+def test_staying_with_something_takes_back_the_change_from_it(vault: Vault, tmp_path: Path, change: str) -> None:
+    written = day()
+    written.ask(change)
+    written.edit("src/thumbs.py")
+    written.say("It runs with libvips now.")
+    written.ask("how big is the image of the container?")
+    written.say("It needs a compiler: libvips has no musl wheels, so 400 MB more.")
+    written.ask("no, we stay with Pillow")
+    written.say("Understood.")
+    decided, _ = told(vault, written, tmp_path)
+    assert f'we stay with Pillow", which takes back "{change}"' in decided
+    assert f'"{change}"' not in decided.replace(f'takes back "{change}"', "")
+
+
 @pytest.mark.parametrize(
     ("reply", "is_open"),
     [
