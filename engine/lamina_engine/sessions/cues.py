@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice, pairwise
 from typing import Final
 
@@ -86,8 +86,16 @@ def is_substantial(text: str) -> bool:
     words = re.findall(r"[^\W\d_][\w'\u2019-]*", text.lower())
     if not text.isascii() and max(text) > "\u2e80":
         return len(text) >= 6
-    subject = (word for word in words if word not in STOP_WORDS and not _ACKNOWLEDGED.fullmatch(word))
-    return len(words) >= 3 and len([*islice(subject, 2)]) == 2
+    return len(words) >= 3 and len([*islice(_subjects(words), 2)]) == 2
+
+
+def names_something(text: str) -> bool:
+    """Return whether a text has a word of its own; "let's do it" has none."""
+    return any(True for _ in _subjects(re.findall(r"[^\W\d_][\w-]+", text.lower())))
+
+
+def _subjects(words: Iterable[str]) -> Iterator[str]:
+    return (word for word in words if word not in STOP_WORDS and not _ACKNOWLEDGED.fullmatch(word))
 
 
 _BULLET: Final = re.compile(r"^\s*(?:[-*+•]|\d+[.)])\s+(?:\[[ xX]\]\s*)?")
@@ -149,12 +157,13 @@ _USER_DECISION: Final = _any(
     r"^agreed\b[,.;:!]? *\w|^(?:ok(?:ay)?|yes|good|fine|right),? so\b",
     r"(?:make|give|set|keep|limit|raise|lower|cap)\b (?:it|this|that|them|these|those|the|each|every)\b.*\d",
     r"(?:^|(?<=[^\W\d_]{2}[.:!] ))(?:[\w.=-]+ ){0,4}[\w.-]+, not (?!yet|sure|now|really|only)[\w.-]+",
-    r"(?:we|i)(?:'ll| will| have|'ve)? ?(?:decided|agreed|going? with|stick(?:ing)? (?:to|with)|prefer|chose|picked)\b",
+    r"(?:we|i)(?:'ll| will| have|'ve|'re| are|'m| am)? ?(?:decided|agreed|go(?:ing)? with(?= \S)|"
+    r"stick(?:ing)? (?:to|with)|prefer|chose|picked)\b",
     r"(?:we|i)(?:'ll| will| have|'ve)? ?settled on\b",
     r"(?:use|take|keep|pick|choose|prefer|make it|do|want)\b.+\b(?:instead|rather than|over the|, not)\b",
     r"^(?:no|nope)\b[,.;:! ]+(?!idea|problem|worries|need|thanks).{12,}",
     r"^(?:yes|ok|okay|agreed|fine|good|right)[,.;:! ]+(?:let's|go with|use|do|keep|make|take|option)\b",
-    r"(?:decision|decided)\s*:",
+    r"(?:decision|decided|final answer)\s*:|decision is (?!yours?\b|up\b|not\b|still\b|open\b|pending\b|hard\b|made\b|wrong\b)",
     r"go (?:with|for) (?:the |option |plan |approach |variant |a |an )",
     r"i'?d rather\b|i would rather\b|we (?:don't|do not|won't) (?:want|use|need|ship|support)\b",
     r"(?:don't|do not) (?:use|add|touch|change|break|introduce|rename|remove|delete)\b",
@@ -163,12 +172,19 @@ _USER_DECISION: Final = _any(
     rf"(?:releas|deadline|due\b|launch|freeze|go[- ]live|cut[- ]?over|switch|ship)\w*.{{0,60}}\b(?:{_DATE})",
     r"(?:wir nehmen|wir machen|lass uns|entschieden|lieber)\b",
 )
+_IT_IS: Final = re.compile(
+    r"(?:(?:ok(?:ay)?|yes|right|fine|good|well|so|then)\b[,.]? )*(?:[\w.+#-]+ )?"
+    r"(?!(?:as|what|whatever|where|how|like|here|there|so|that|because|if|and|but|which|when|it|leave|of|for|to|is|think|sure)\b)"
+    r"[\w.+#-]+ it is(?=[.!]*$|,| (?:then|because)\b)"
+)
+"""Matched at the start of a sentence only: "Postgres it is"."""
 _AGENT_DECISION: Final = _any(
     r"(?:i|we)(?:'ve| have)? (?:decided|chose|opted|went with|picked|settled on)\b",
     r"(?:i|we)(?:'ve| have)? kept .{3,60} (?:rather than|instead of)\b",
     r"(?:decided|opted|chose) (?:to|against|for)\b|(?:going|went|go) with\b.{3,}",
     r"(?:we|i)(?:'ll| will) (?:use|go with|keep|store|stick)\b.+\b(?:because|since|instead|rather|so that)\b",
-    r"decision\b[^.:]{0,15}:|as agreed\b|agreed (?:to|on|that)\b",
+    r"decision\b[^.:]{0,15}:|as agreed\b|agreed (?:to|on|that)\b|entscheidung\s*:",
+    r"wir haben uns (?:(?!nicht\b)[^\s.!?]+ ){1,12}entschieden\b|ich habe mich (?:(?!nicht\b)[^\s.!?]+ ){1,12}entschieden\b",
     r"(?:instead of|rather than)\b.+\b(?:because|since|so that|as it)\b|because\b.+\b(?:instead of|rather than)\b",
 )
 _RULE: Final = _any(
@@ -179,6 +195,8 @@ _RULE: Final = _any(
     r"we (?:must|may|can) ?not\b.*\b(?:before|until|unless|without)\b",
     r"(?:in|for) this (?:project|repo|repository|codebase)\b.*\b(?:we|use|must|is|are|should)\b",
     r"(?:immer|niemals|ab jetzt|ab sofort)\b",
+    r"next time,? (?:please |you (?:should |must )|we (?:should |must )?)?(?:use|take|call|ask|tell|avoid|wait|don't|do not|make sure)\b",
+    r"nächstes mal (?:bitte )?(?:nimm|nutze?|benutze?|verwende|frage?)\b",
 )
 _CAUSE: Final = _any(
     r"(?:that's why|root cause|culprit|turns? out|turned out|the trick)\b",
@@ -527,6 +545,8 @@ _FOR_NOW: Final = re.compile(
 
 def is_user_decision(sentence: str) -> bool:
     """Return whether a person's sentence settles something, for longer than a moment."""
+    if " it is" in (lowered := sentence.lower()) and _IT_IS.match(lowered) is not None:
+        return True
     return _settles(_USER_DECISION, sentence) and _FOR_NOW.search(sentence) is None
 
 

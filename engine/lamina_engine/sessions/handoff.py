@@ -308,7 +308,7 @@ _REFERS_BACK: Final = re.compile(r"(?:that|this|so|it|which|therefore)\b", re.IG
 
 # ---------------------------------------------------------------------- insights
 
-_REASONED: Final = re.compile(r"\b(?:because|since|so that|instead of|rather than|as it)\b|\w: \w|\d")
+_REASONED: Final = re.compile(r"\b(?:because|since|so that|instead of|rather than|as it|weil|statt)\b|\w: \w|\d")
 """Decisions with a reason or a number: what is settled otherwise stands in the handoff."""
 
 

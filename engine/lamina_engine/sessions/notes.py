@@ -182,6 +182,8 @@ class SessionNotes:
         if not cues.is_substantial(text):
             if chosen:
                 self._follow(self._make_remark(own, by_user=True, finding=chosen))
+            elif not is_agreed and cues.is_user_decision(own) and cues.names_something(own):
+                self._decide(own, by_user=True, finding=finding)
             elif finding and not is_agreed and cues.instructs(own, said_before):
                 self._instruction = self._make_remark(own, by_user=True, finding=finding)
             self.is_answered = self.is_answered and not text.startswith("continue")

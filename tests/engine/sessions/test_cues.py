@@ -36,6 +36,8 @@ def test_sentences_of_a_text(text: str, sentences: list[str]) -> None:
         (cues.is_user_decision, "let's use postgres for the queue"),
         (cues.is_user_decision, "we'll stick with the old format"),
         (cues.is_user_decision, "the freeze is on march 3"),
+        (cues.is_user_decision, "we'll go with postgres"),
+        (cues.is_user_decision, "postgres it is"),
         (lambda sentence: cues.kept_words(sentence) == frozenset({"postgres"}), "we stay with postgres"),
         (cues.is_agent_decision, "i went with a file a day because readers lock"),
         (cues.is_rule, "never commit to main"),

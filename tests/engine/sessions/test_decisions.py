@@ -521,11 +521,47 @@ def test_what_another_one_said_or_nobody_settled_is_no_decision(sentence: str, d
         ('The README says "we chose MongoDB because it is web scale".', False),
         ("I went with SQLite, as it is there anyway.", True),
         ("I decided not to change the schema.", True),
+        ("Wir haben uns für Postgres entschieden, weil SQLite keine zwei Schreiber kann.", True),
         ("Wir haben uns noch nicht entschieden.", False),
+        ("Entscheidung: Postgres statt SQLite.", True),
     ],
 )
 def test_what_an_agent_would_have_decided_is_no_decision(sentence: str, decides: bool) -> None:
     assert cues.is_agent_decision(sentence) is decides
+
+
+@pytest.mark.parametrize(
+    "settled",
+    [
+        "we'll go with Postgres because SQLite can't take two writers",
+        "we go with Postgres",
+        "we will go with Postgres",
+        "we're going with Postgres.",
+        "I'm going with Postgres",
+        "the decision is Postgres",
+        "final answer: Postgres",
+        "Postgres it is",
+        "ok, Postgres it is then",
+        "wir bleiben bei Postgres",
+    ],
+)
+def test_a_plain_decision_is_told(vault: Vault, tmp_path: Path, settled: str) -> None:
+    # findings, a stranger's transcripts: the commonest words of a decision were missed
+    written = day()
+    written.say("The ledger is in one file, and the export reads it twice.")
+    written.ask(settled)
+    written.say("It is set up.")
+    assert settled in told(vault, written, tmp_path)[0]
+
+
+@pytest.mark.parametrize("prompt", ["let's do it", "leave it as it is", "the decision is yours", "that is what it is"])
+def test_what_names_nothing_is_no_decision(vault: Vault, tmp_path: Path, prompt: str) -> None:
+    written = day()
+    written.say("The ledger is in one file, and the export reads it twice.")
+    written.edit("src/reader.py")
+    written.ask(prompt)
+    written.say("It is set up.")
+    assert told(vault, written, tmp_path)[0] == ""
 
 
 def test_staying_with_what_was_decided_confirms_it(vault: Vault, tmp_path: Path) -> None:
@@ -586,6 +622,22 @@ def test_staying_with_something_takes_back_the_change_from_it(vault: Vault, tmp_
     decided, _ = told(vault, written, tmp_path)
     assert f'we stay with Pillow", which takes back "{change}"' in decided
     assert f'"{change}"' not in decided.replace(f'takes back "{change}"', "")
+
+
+def test_a_rule_for_the_next_time_is_not_left_open(vault: Vault, tmp_path: Path) -> None:
+    # findings, a stranger's transcript
+    written = day()
+    written.ask("the purge on monday went wrong. next time use scripts/purge.sh, not curl by hand")
+    written.say("Noted: the script takes the key from the tag.")
+    written.ask("next time we look at the sorting of the export")
+    written.say("Good.")
+    decided, insights = told(vault, written, tmp_path)
+    (handoff,) = vault.list({"type": "agent_handoff"})
+    left = handoff.text.partition("## Left open\n")[2].partition("\n\n## ")[0]
+    assert "next time use scripts/purge.sh" in decided
+    assert "A standing rule" in insights
+    assert "purge.sh" not in left
+    assert "sorting of the export" in left
 
 
 @pytest.mark.parametrize(
