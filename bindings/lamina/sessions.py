@@ -88,7 +88,7 @@ class Sessions:
         Parameters
         ----------
         session : str, optional
-            Name of the session; by default the newest one.
+            Name of the session, or a beginning of 4 characters or more; by default the newest one.
         project : str, optional
             Only sessions of this project.
 
@@ -98,7 +98,7 @@ class Sessions:
 
         Raises
         ------
-        InvalidArgument
+        InvalidArgument, AmbiguousId
         SessionNotFound
             When there is no such session. A `ChunkNotFound`.
 

@@ -1733,7 +1733,7 @@ class Vault:
 
         Raises
         ------
-        VaultExists, InvalidArgument, VaultCorrupt, OSError
+        VaultExists, VaultReadOnly, InvalidArgument, VaultCorrupt, OSError
             The partial copy is removed.
 
         Examples

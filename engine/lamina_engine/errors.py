@@ -38,7 +38,7 @@ class SessionNotFound(ChunkNotFound):
 
 
 class AmbiguousId(LaminaError, LookupError):
-    """A short id that several chunks share."""
+    """A short id that several chunks share, or the beginning of several sessions' names."""
 
 
 class EntityNotFound(LaminaError, KeyError):

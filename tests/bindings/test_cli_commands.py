@@ -375,6 +375,9 @@ def test_add_reads_standard_input(run: Run) -> None:
 def test_add_of_nothing_is_a_stated_problem(run: Run) -> None:
     untyped = run("add", "text", "--type", "")
     assert (untyped.code, untyped.err) == (1, "lamina: --type is empty; give a value, or leave it out\n")
+    for option in ("--project", "--type", "--collection"):
+        refused = run("recall", "anything", option, "")
+        assert (refused.code, refused.err) == (1, f"lamina: {option} is empty; give a value, or leave it out\n")
     got = run("add", "-", stdin=b"")
     assert (got.code, got.out) == (1, "")
     assert got.err.startswith("lamina: ")

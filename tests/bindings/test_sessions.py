@@ -80,3 +80,25 @@ def test_sessions_survive_an_export_and_an_import(lexical_vault: lamina.Vault, f
     with lamina.open(tmp_path / "other", create=True, embedder="none") as other:
         other.import_(tmp_path / "out.jsonl")
         assert {hit.session for hit in other.recall("write-ahead log")} == {"s1"}
+
+
+def test_a_beginning_stands_for_the_one_session_that_has_it(lexical_vault: lamina.Vault) -> None:
+    for name in ("22220000-aaaa", "22221111-bbbb", "3333"):
+        lexical_vault.add(f"a turn of {name}", session=name, type="conversation")
+        lexical_vault.add(f"what {name} leaves", session=name, type="agent_handoff")
+    sessions = lexical_vault.sessions
+    assert [chunk.session for chunk in sessions.handoff("22221")] == ["22221111-bbbb"]
+    assert sessions.reconstruct("22220").text == sessions.reconstruct("22220000-aaaa").text
+    with pytest.raises(lamina.AmbiguousId, match=r"fits 2 sessions \(22220000-aaaa, 22221111-bbbb\); give more"):
+        sessions.handoff("2222")
+    lexical_vault.add("a turn", session="2222")
+    assert sessions.handoff("2222") == [], "a whole name goes before beginnings"
+    for unknown in ("333", "4444"):
+        with pytest.raises(lamina.SessionNotFound):
+            sessions.handoff(unknown)
+
+
+@pytest.mark.parametrize("name", ["project", "agent"])
+def test_an_empty_name_is_no_filter(lexical_vault: lamina.Vault, name: str) -> None:
+    with pytest.raises(lamina.InvalidArgument, match=f"{name} is empty"):
+        lexical_vault.sessions(**{name: ""})  # type: ignore[arg-type]

@@ -20,6 +20,7 @@ from lamina_engine.errors import (
     ChunkNotFound,
     EmbedderMismatch,
     EntityNotFound,
+    InvalidArgument,
     InvalidConfig,
     LaminaError,
     ReindexGateError,
@@ -331,6 +332,9 @@ def filter_options(function: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(function)
     def run(call: Any, *, where: Where | None, **given: Any) -> None:
         short = {field: given.pop(field) for field in _FILTER_FIELDS}
+        for field, values in short.items():
+            if "" in values:
+                raise InvalidArgument(f"--{field} is empty; give a value, or leave it out")
         function(call, where=merged_where(where, **short), **given)
 
     for field in reversed(_FILTER_FIELDS):

@@ -182,7 +182,7 @@ def _project_lines(found: Sequence[Project]) -> Iterator[str]:
 def handoff(call: Call, session: str | None, project: str | None) -> None:
     """Print what a session hands over: its goal, outcome, decisions and open points.
 
-    SESSION is a name as `lamina sessions` lists it; the newest one by default. Insights of the session follow.
+    SESSION is a name as `lamina sessions` lists it, or its beginning; the newest one by default. Insights of the session follow.
     """
     with call.open(mode="r") as vault:
         found = vault.sessions.handoff(session, project=project)
@@ -229,7 +229,7 @@ def _handoff_lines(found: Sequence[Chunk]) -> Iterator[str]:
 def reconstruct(call: Call, session: str | None, briefing: bool, oldest: bool, **options: Any) -> None:
     """Print a session, or a span of days, as one text.
 
-    SESSION is a name as `lamina sessions` lists it.
+    SESSION is a name as `lamina sessions` lists it, or its beginning.
     """
     with call.open(mode="r") as vault:
         text = vault.reconstruct(

@@ -202,7 +202,8 @@ def _list_files(path: Path) -> Iterator[Path]:
 
 def _remove_all(path: Path, *, itself: bool) -> None:
     if itself and not path.is_dir():
-        path.unlink(missing_ok=True)
+        with contextlib.suppress(NotADirectoryError):  # a file lies above it: nothing was made
+            path.unlink(missing_ok=True)
         return
     for entry in [path] if itself else list(path.iterdir()):
         if entry.is_dir():

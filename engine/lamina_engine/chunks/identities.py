@@ -74,11 +74,12 @@ def find_ends(view: View, identities: Iterable[Any]) -> dict[str, tuple[str, int
 def _row_of_short(view: View, identity: str) -> int:
     found = view.ids_with_prefix(identity.removeprefix("#"))
     if len(found) > 1:
-        raise AmbiguousId(f"id={identity!r} fits {len(found)} chunks ({_some(sorted(found))}); give more digits")
+        raise AmbiguousId(f"id={identity!r} fits {len(found)} chunks ({list_some(sorted(found))}); give more digits")
     return int(view.rows_of_ids(found)[0]) if found else -1
 
 
-def _some(names: Sequence[str]) -> str:
+def list_some(names: Sequence[str]) -> str:
+    """Return the first of some names as errors list them."""
     return ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
 
 
@@ -146,12 +147,12 @@ class _Places:
     def _choose(self, identity: str, chunks: list[_Chunk], line: int | None, heading: str | None) -> int:
         found = chunks if line is None else _at_line(chunks, line)
         if not found:
-            shown = _some([chunk.shown() for chunk in chunks])
+            shown = list_some([chunk.shown() for chunk in chunks])
             raise ChunkNotFound(f"id={identity!r}: no chunk of {chunks[0].source} holds line {line}; it has {shown}")
         if heading is not None:
             found = [each for each in found if heading in (name.casefold() for name in each.headings)][:1] or found
         if len(found) > 1:
-            shown = _some([chunk.shown() for chunk in found])
+            shown = list_some([chunk.shown() for chunk in found])
             raise AmbiguousId(
                 f"id={identity!r} fits {len(found)} chunks ({shown}); give one of these ids, or a path with :LINE"
             )

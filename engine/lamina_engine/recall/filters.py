@@ -152,6 +152,10 @@ def _parse_predicate(field: str, name: str, operator: str, value: Any, read: _Re
         if not isinstance(value, list | tuple | set | frozenset):
             raise InvalidArgument(f"where[{field!r}]['in'] must be a list, not {value!r:.60}")
         return Predicate(name, operator, tuple(_parse_operand(field, name, item, read) for item in value), guessed)
+    if operator == "eq" and value == "" and name in CATEGORY_FIELDS:
+        raise InvalidArgument(
+            f"where[{field!r}] is empty text, which no chunk has; give a value, or {{'exists': false}} for those without one"
+        )
     return Predicate(name, operator, _parse_operand(field, name, value, read), guessed)
 
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from msgspec import Struct
 
 from lamina_engine.chunks.handoffs import HANDOFF, INSIGHT, is_derived
+from lamina_engine.chunks.identities import list_some
 from lamina_engine.chunks.reading import chunks_at
 from lamina_engine.clock import MISSING_US, US_PER_DAY, Instant, parse_instant
-from lamina_engine.errors import InvalidArgument, SessionNotFound, describe_value
+from lamina_engine.errors import AmbiguousId, InvalidArgument, SessionNotFound, describe_value
 from lamina_engine.index.row_columns import NO_VALUE
 from lamina_engine.results import Chunk, Session
 from lamina_engine.stored_json import read_json
@@ -28,6 +29,8 @@ SUMMARY: Final = "session_summary"
 """Type of a chunk that sums a session up."""
 MAX_LIMIT: Final = 100_000
 _MAX_DAYS: Final = 36_525
+_FEWEST: Final = 4
+"""Characters of a beginning that stands for a session's name, as of a short id."""
 _FAR: Final = np.iinfo(np.int64).max
 
 
@@ -86,6 +89,8 @@ def find_sessions(
     for name, value in (("session", session), ("project", project), ("agent", agent)):
         if value is not None and not isinstance(value, str):
             raise InvalidArgument(f"{describe_value(name, value)}; give text, or None for all")
+        if value == "":
+            raise InvalidArgument(f"{name} is empty; give a name, or None for all")
     kept = _filter_rows(view, session, project, agent, since_us, until_us)
     rows = np.flatnonzero(kept)
     rows = rows[~is_derived(view, rows)]  # it tells of the session, and is none of it
@@ -123,12 +128,34 @@ def session_of(
     since_us: int | None = None,
     until_us: int | None = None,
 ) -> SessionRows:
-    """Return one session."""
-    chunks = find_sessions(view, session=name, project=project, agent=agent, since_us=since_us, until_us=until_us)
-    found = next(chunks, None)
+    """Return one session, by its name or a beginning that no other has."""
+    scope: dict[str, Any] = {"project": project, "agent": agent, "since_us": since_us, "until_us": until_us}
+    found = next(find_sessions(view, session=name, **scope), None)
+    if found is None and (full := _full_name(view, name, **scope)) is not None:
+        found = next(find_sessions(view, session=full, **scope), None)
     if found is None:
-        raise SessionNotFound(f"no chunk asked for is of the session {name!r}; `lamina sessions` lists them")
+        raise SessionNotFound(
+            f"no chunk asked for is of the session {name!r}; `lamina sessions` lists them, and a beginning of a name needs "
+            f"{_FEWEST} characters or more"
+        )
     return found
+
+
+def _full_name(view: View, beginning: str, **scope: Any) -> str | None:
+    """Return the name of the one session that begins so; None where none does."""
+    if len(beginning) < _FEWEST:
+        return None
+    table = view.categories
+    kept = _filter_rows(view, None, **scope)
+    codes = np.unique(table.column(view.snapshot, "session")[: view.rows][kept]).tolist()
+    fitting = sorted(
+        name for name in (str(table.value("session", code)) for code in codes) if name.startswith(beginning)
+    )
+    if len(fitting) > 1:
+        raise AmbiguousId(
+            f"session={beginning!r} fits {len(fitting)} sessions ({list_some(fitting)}); give more of the name"
+        )
+    return fitting[0] if fitting else None
 
 
 def previous_session(
@@ -162,7 +189,7 @@ def find_handoff(memory: Memory, session: str | None, project: str | None) -> li
     elif not isinstance(session, str):
         raise InvalidArgument(f"{describe_value('session', session)}; give text, or None for the newest")
     else:
-        session_of(view, session, project=project)
+        session = session_of(view, session, project=project).info.session
     rows = handoff_rows(view, session, project, (HANDOFF, "handoff", INSIGHT))
     return chunks_at(view, rows) if len(rows) else []
 

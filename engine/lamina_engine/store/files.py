@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import errno
 import functools
 import logging
 import os
@@ -18,6 +19,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from lamina_engine import after_fork
 from lamina_engine.config import FILE as SETTINGS
+from lamina_engine.errors import VaultReadOnly
 from lamina_engine.real_files import NO_FOLLOW, create_file, remove_file
 
 logger = logging.getLogger(__name__)
@@ -42,6 +44,12 @@ class PendingFile(NamedTuple):
     aside: str
     """Where it lies; the same as ``path`` where it was written under its own name."""
     path: str
+
+
+_NO_PLACE: Final = frozenset(
+    {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTDIR, errno.EEXIST, errno.ENAMETOOLONG}
+)
+"""Errors of a place where no folder can be made, whoever tries again; a full disk is another matter."""
 
 
 class Files:
@@ -82,9 +90,14 @@ class Files:
 
     def make_vault_folder(self, path: Path) -> None:
         """Create a vault's folder, for its owner alone and unseen by git; an existing mode stays."""
-        if not path.is_dir():
-            self.make_folder(path)
-            path.chmod(0o700)
+        try:
+            if not path.is_dir():
+                self.make_folder(path)
+                path.chmod(0o700)
+        except OSError as error:
+            if error.errno not in _NO_PLACE:
+                raise
+            raise VaultReadOnly(f"{path} cannot be made: {error.strerror}; choose a folder you may write to") from error
         with contextlib.suppress(FileExistsError):
             descriptor = os.open(path / IGNORE, _WRITE_FLAGS | os.O_EXCL, 0o666)
             try:

@@ -90,6 +90,8 @@ class Store:
                 for name in (segments.LOG, manifests.MANIFESTS, INDEX):
                     layer.make_folder(root / name)
                 layer.flush_folder(root.parent)  # an interrupted creation may have left the folder unflushed
+            except VaultReadOnly:  # it says what cannot be made
+                raise
             except PermissionError as error:
                 raise VaultReadOnly(
                     f"{root} cannot be made: {error.strerror}; choose a folder you may write to"

@@ -16,7 +16,7 @@ from lamina_engine.care.compaction import compact
 from lamina_engine.care.verify import verify
 from lamina_engine.chunks import lifecycle
 from lamina_engine.clock import FixedClock
-from lamina_engine.errors import InvalidArgument, VaultCorrupt, VaultExists, VaultNotFound
+from lamina_engine.errors import InvalidArgument, VaultCorrupt, VaultExists, VaultNotFound, VaultReadOnly
 from lamina_engine.graph import links, log
 from lamina_engine.index import nodes
 from lamina_engine.ingest import adding
@@ -211,3 +211,16 @@ def test_a_damaged_graph_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert report.indexes == ("keys", "lexical")
     copied = opened(tmp_path / "copy")
     assert [link.target for link in links.links_of(copied.view(), "id5", direction="out")] == ["id6"]
+
+
+def test_a_place_where_no_folder_can_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    place = tmp_path / "file" / "copy"
+    memory = opened(tmp_path / "v")
+    with pytest.raises(VaultReadOnly, match="choose a folder") as caught:
+        backup(memory, place)
+    assert str(caught.value).startswith(f"{place} cannot be made: ")
+    with pytest.raises(VaultReadOnly, match="choose a folder") as caught:
+        opened(place)
+    assert str(caught.value).startswith(f"{place} cannot be made: ")
+    assert (tmp_path / "file").read_text() == "mine"

@@ -435,3 +435,10 @@ def test_of_what_sleeps_no_selection_is_kept(lexical_vault: Vault, clock: FixedC
     assert [hit.id for hit in lexical_vault.recall("text", where={"project": None})] == [other]
     clock.advance(7_200)
     assert {hit.id for hit in lexical_vault.recall("text", where={"project": None})} == {sleeper, other}
+
+
+@pytest.mark.parametrize("field", ["project", "type", "collection", "session", "agent"])
+def test_empty_text_is_refused_where_no_chunk_can_have_it(field: str) -> None:
+    with pytest.raises(InvalidArgument, match="is empty text, which no chunk has"):
+        parse_filter({field: ""})
+    parse_filter({"metadata.note": ""})
