@@ -37,6 +37,7 @@ _PUTTY = re.compile(r"Private-Lines: \d{1,3}\s{1,4}((?:[A-Za-z0-9+/=]{2,80}+(?:\
 
 _URL = re.compile(r"://([^\s\"'`<>\\]{1,400})")
 _PORT = re.compile(r"\d{1,5}(?:\Z|[^A-Za-z0-9])")
+_NO_HOST = re.compile(r"(?!localhost\Z)\w*")
 _HOST = re.compile(r"@(?:[\w.-]+|\[[0-9a-fA-F:.]+\])")
 
 _HEADER = re.compile(
@@ -73,6 +74,19 @@ _COOKIE_PAIR = re.compile(
 )
 _AWS_ID = re.compile(r"(?:AKIA|ASIA)[A-Z0-9]{16}")
 _AWS_SECRET = re.compile(r"(?<![A-Za-z0-9/+_-])(?=[a-zA-Z/+]{0,39}[0-9])[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=_-])")
+_LOGIN_PAIR = re.compile(
+    r"(?:logins?|creds?|credentials?)(?:[ \t](?:for|of|on|to|at|in)(?:[ \t][^\s:/|]{1,40}){1,3})?[ \t]?[:=]"
+    r"[ \t]{1,4}[\"'`]?([\w.@+-]{2,64})[\"'`]?[ \t]{1,4}/[ \t]{1,4}[\"'`]?([^\s\"'`|/,;]{6,64}?)(?=[\"'`.,;)]{0,2}(?:\s|\Z))",
+    re.IGNORECASE,
+)
+_CHANGED = re.compile(
+    r"passw(?:or[dt]|d)(?:[ \t](?:for|of|on)(?:[ \t][^\s.:;!?]{1,30}){1,3})?[ \t]{1,4}(?:was[ \t]changed[ \t])?from"
+    r"[ \t]{1,4}[\"'`]?([^\s\"'`]{6,64}?)[\"'`]?[ \t]{1,4}to[ \t]{1,4}[\"'`]?([^\s\"'`]{6,64}?)(?=[\"'`.,;)]{0,2}(?:\s|\Z))",
+    re.IGNORECASE,
+)
+_TABLE_RULE = re.compile(r"\|[ \t]?:?-{2,}[-:| \t]*(?:\n|\Z)")
+_TABLE_ROW = re.compile(r"(\|[^\n]{1,2000})(?:\n|\Z)")
+_ROW_MAX = 2_000
 _COOKIE_VALUE = re.compile(r"(?<=[\w.-])=[\w%.+/:~-]{8}")
 """What every pair has: looked for first, as the pair's own expression tries each word of a text."""
 
@@ -147,7 +161,11 @@ def url_credentials(text: str, at: int) -> list[Span]:
     run = match[1].split("](", 1)[0]
     authority = re.split(r"[/?#]", run, maxsplit=1)[0]
     if "@" in authority:
-        credentials = authority[: authority.rindex("@")]
+        credentials, _, host = authority.rpartition("@")
+        last = run.rfind("@")
+        # an at sign and a slash inside the password: what stands between them is no host
+        if last > len(authority) and ":" in credentials and _NO_HOST.fullmatch(host) and _HOST.match(run, last):
+            credentials = run[:last]
     else:
         # a slash inside the password: only where what looks like a port is none, and a host follows the last @
         _, colon, port = authority.partition(":")
@@ -251,6 +269,49 @@ def aws_pair(text: str, at: int) -> list[Span]:
     return []
 
 
+def login_pair(text: str, at: int) -> list[Span]:
+    """Find the password in ``login: admin / Firecrest7``, and the same of credentials."""
+    match = _LOGIN_PAIR.match(text, at)
+    # "GET / login2": a name in capitals is no account
+    if match is None or match[1].isupper() or not looks_secret(KeyClass.PASSWORD, match[2], Form.INLINE):
+        return []
+    return [(*match.span(2), "password")]
+
+
+def changed_password(text: str, at: int) -> list[Span]:
+    """Find both passwords in ``changed the password from X to Y``."""
+    match = _CHANGED.match(text, at)
+    if match is None or not all(looks_secret(KeyClass.PASSWORD, value, Form.INLINE) for value in match.groups()):
+        return []
+    return [(*match.span(1), "password"), (*match.span(2), "password")]
+
+
+def table_columns(text: str, at: int) -> list[Span]:
+    """Find the secrets of a Markdown table under the heads that announce them; ``at`` is below the heads."""
+    rule = _TABLE_RULE.match(text, at)
+    if rule is None:
+        return []
+    head = text[max(text.rfind("\n", max(0, at - _ROW_MAX), at - 1) + 1, at - _ROW_MAX) : at - 1]
+    keys = [(column, key) for column, name in enumerate(_cells(head)) if (key := key_class(name.strip(" \t`*_")))]
+    spans: list[Span] = []
+    stop = rule.end()
+    # a second rule is of another table: so a text of nothing but heads and rules costs time linear in it
+    while keys and (row := _TABLE_ROW.match(text, stop)) and not _TABLE_RULE.match(text, row.start(1)):
+        cells, start = _cells(row[1]), row.start(1)
+        starts = [start, *(start := start + len(cell) + 1 for cell in cells)]
+        for column, key in keys:
+            value = cells[column].strip(" \t`") if column < len(cells) else ""
+            if looks_secret(key, value, Form.LINE):
+                begin = text.index(value, starts[column])
+                spans.append((begin, begin + len(value), key.value))
+        stop = row.end()
+    return spans
+
+
+def _cells(row: str) -> list[str]:
+    return row.split("|") if "|" in row[1:] else []
+
+
 class Context(NamedTuple):
     """Finder and the literals that trigger it."""
 
@@ -285,6 +346,10 @@ CONTEXTS = (
     Context(("@tcp", "@uni"), 0, driver_address),
     Context(("okie",), 2, cookie, "cookie"),
     Context(("akia", "asia"), 0, aws_pair),
+    Context(("logi",), 0, login_pair, "login"),
+    Context(("cred",), 0, login_pair, "cred"),
+    Context(("assw",), 1, changed_password, "passw"),
+    Context(("\n|--", "\n| -", "\n|:-", "\n| :"), -1, table_columns),
 )
 """All finders, in no particular order."""
 
@@ -403,6 +468,8 @@ _NOT_TOKENS = re.compile(
     r"|colou?r|public[_ -]?key)[_ -]?\Z",
     re.IGNORECASE,
 )
+_SHELL_NAME = re.compile(r"[A-Z][A-Z0-9_]*=")
+_TOLD = re.compile(r"(?=[A-Za-z]*[0-9])(?=[0-9]*[A-Za-z])[A-Za-z0-9]{24,128}")
 _CUT_QUERY = re.compile(r"[&#]|\\[nrt\"]|%26")
 _CUT_PAIR = re.compile(r";|\\[nrt\"]")
 _CUT = re.compile(r"\\+[nrt\"']|[,&;](?=[\w.-]{1,40}[=:])|,\Z|\\+\Z|[\u3001\u3002\uff0c\uff1b]")
@@ -499,9 +566,18 @@ _ENDS = tuple(
 )
 
 
+_ANY_WORD = re.compile(
+    "|".join(
+        (*(regex for *_, regex in _PLAIN), *_WORLD, *(name for name, _ in _SHORT), *(last for *_, last in _COMPOUND))
+    ),
+    re.IGNORECASE,
+)
+"""What every name that announces a secret holds: one look for the many names that announce none."""
+
+
 def key_class(name: str) -> KeyClass | None:
     """Return the class of secret that a field name announces (``db_password``), or None."""
-    if len(name) > 128:
+    if len(name) > 128 or _ANY_WORD.search(name) is None:
         return None
     for key, regex in _ENDS:
         match = regex.search(name)
@@ -537,8 +613,11 @@ def find_assignment(text: str, at: int, word: Word) -> tuple[int, int, str] | No
         elif not MASK.match(text, value.start):  # the words behind a mask are no phrase
             readings.insert(0, Value(value.start, _line_stop(text, value.stop), Form.LINE))
     kind = KeyClass.PASSWORD if word.key is KeyClass.PASSPHRASE else word.key
+    judged = word.key
+    if value.form is Form.QUOTED and judged is KeyClass.PASSWORD and _SHELL_NAME.fullmatch(text, begin, match.end()):
+        judged = KeyClass.PASSPHRASE  # SMTP_PASSWORD='violet pencil orbit': quotes of a shell, for the blanks
     for start, stop, form in readings:
-        if looks_secret(word.key, text[start:stop], form):
+        if looks_secret(judged, text[start:stop], form):
             return start, stop, kind.value
     return None
 
@@ -566,7 +645,7 @@ def _value(text: str, begin: int, match: re.Match[str], word: Word) -> Value | N
             return quoted
         at = opening.end()
     if separator == "space":
-        return _after_space(text, begin, at)
+        return _after_space(text, begin, at, word)
     if separator == "comma":
         return None
     # names of environment variables are written in capitals: there the value is the rest of the line
@@ -595,8 +674,8 @@ def _quoted(text: str, opening: re.Match[str]) -> Value | None:
     return Value(start, stop, Form.QUOTED)
 
 
-def _after_space(text: str, begin: int, at: int) -> Value | None:
-    """Read ``--password X`` and ``login X password Y`` of a .netrc; other words are prose."""
+def _after_space(text: str, begin: int, at: int, word: Word) -> Value | None:
+    """Read ``--password X``, ``login X password Y`` of a .netrc, ``auth token 3f9a1c…``; other words are prose."""
     bare = _BARE.match(text, at)
     if bare is None or bare["value"][0] in "{[(":
         return None
@@ -606,7 +685,9 @@ def _after_space(text: str, begin: int, at: int) -> Value | None:
     named = text[begin] == "-" or _DOCKER.match(text, _line_start(text, begin), begin)  # ENV API_TOKEN value
     if named and text[start : start + 1] not in ("-", "|", ""):
         return Value(start, stop, Form.LINE)
-    return None
+    # said in passing: what is told must be long, and digits and letters in one run
+    is_told = word.key is KeyClass.TOKEN and _TOLD.fullmatch(text, start, stop) is not None
+    return Value(start, stop, Form.INLINE) if is_told else None
 
 
 def _bare(text: str, begin: int, at: int, separator: str, *, whole: bool) -> Value | None:

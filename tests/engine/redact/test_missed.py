@@ -37,6 +37,15 @@ MISSED = {
     "The password for the staging database is Copper-tiger2779.": "The password for the staging database is [redacted:password].",
     "BORG_PASSPHRASE=violet pencil orbit canyon": "BORG_PASSPHRASE=[redacted:password]",
     "BORG_PASSPHRASE=violet borg create here": "BORG_PASSPHRASE=[redacted:password] borg create here",
+    # notes of people
+    "login: admin / Firecrest7": "login: admin / [redacted:password]",
+    "creds for staging: ruud / Treecreeper_7.": "creds for staging: ruud / [redacted:password].",
+    "I changed the root password from Alder7fjord to Birch9grove.": "I changed the root password from [redacted:password] to [redacted:password].",
+    "the TWILIO auth token 3f9a1c77b2d84e60a5510c9de2f7ab41 is old": "the TWILIO auth token [redacted:token] is old",
+    "SMTP_PASSWORD='violet pencil orbit'": "SMTP_PASSWORD='[redacted:password]'",
+    "postgresql://u:p@ss/w0rd@host/db": "postgresql://u:[redacted:url-password]@host/db",
+    "| user | password |\n|---|---|\n| ann | Heron7lake |\n| bob | `Kestrel_99` |\n| | |\n| eve |\n": "| user | password |\n|---|---|\n| ann | [redacted:password] |\n| bob | `[redacted:password]` |\n| | |\n| eve |\n",
+    "Keys\n\nuser | api key\n| --- | :-: |\nann | 1\n": "Keys\n\nuser | api key\n| --- | :-: |\nann | 1\n",
 }  # fmt: skip
 LANGUAGES = {
     "Das Passwort lautet: {}": "de", "Kennwort ist {}": "de", "mot de passe : {}": "fr", "la contrase\xf1a es {}": "es",
@@ -51,6 +60,11 @@ PROSE = (
     "The path=/usr/lib and pattern=[a-z]+ stay; so does pat: the dog.", "Cookie: theme=dark; lang=en", "ENV API_TOKEN_FILE /run/token",
     "password = hashlib.sha256", "password: settings.Default1", "The password for the user is required.", "wandb login stays",
     "the sdk-build and api-docs stay", "zero\u200bwidth words stay", 'variable "db_password" {\n  type = string\n}', "see ghp_short\nand the next line of words\n",
+    "login: admin / operator", "Login: GET / login2", "creds: ssh / ed25519", "logins: 12 / 2024-01-01", "credentials: config/credentials2.yml",
+    "We changed the password from SHA1 to SHA256.", "moved the password from vault to keyring", "the token 3f9a1c7 is short",
+    "the token abcdefghijklmnopqrstuvwxyz stays", "LABEL_PASSWORD='Enter the new one'", "PASSWORD = 'violet pencil orbit'",
+    "| field | password |\n|---|---|\n| type | string |\n| length | 8 chars |\n| needed | required |\n",
+    "https://user@host/a@b/c", "git+ssh://git@example.org/team/tool@v1.2",
 )  # fmt: skip
 
 

@@ -627,6 +627,13 @@ ADVERSARIAL = {
     "nul": "\0" * 100_000,
     "signature": "&sig=" * 20_000,
     "value": "secret value=" * 7_500,
+    "tables": "|password|\n|---|\n" * 6_000,
+    "rows": "| password |\n|---|\n" + "| a1b2c3d4 |\n" * 8_000,
+    "cells": "|password" * 200 + "\n|---|\n" + "|a1b2c3d4" * 11_000,
+    "changed": "password from " * 7_000,
+    "pairs": "login: a / " * 9_000,
+    "creds": "creds for a b: " * 6_500,
+    "told": "token " + "a1" * 50_000,
 }
 
 
