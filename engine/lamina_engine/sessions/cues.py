@@ -451,7 +451,7 @@ def changes_to(decision: str) -> frozenset[str]:
 
 
 def _names(text: str) -> frozenset[str]:
-    return frozenset(word for word in re.findall(r"[^\W_]{2,}", text.lower()) if word not in STOP_WORDS)
+    return frozenset(_subjects(re.findall(r"[^\W_]{2,}", text.lower())))
 
 
 def names_any(text: str, words: frozenset[str]) -> bool:

@@ -38,7 +38,7 @@ def test_sentences_of_a_text(text: str, sentences: list[str]) -> None:
         (cues.is_user_decision, "the freeze is on march 3"),
         (cues.is_user_decision, "we'll go with postgres"),
         (cues.is_user_decision, "postgres it is"),
-        (lambda sentence: cues.kept_words(sentence) == frozenset({"postgres"}), "we stay with postgres"),
+        (lambda sentence: cues.kept_words(sentence) == frozenset({"postgres"}), "we stay with postgres please"),
         (cues.is_agent_decision, "i went with a file a day because readers lock"),
         (cues.is_rule, "never commit to main"),
         (cues.is_cause, "the real problem was the lock"),
