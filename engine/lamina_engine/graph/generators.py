@@ -219,7 +219,7 @@ def after_ingest(memory: Memory, changed: int, *, tasks_only: bool = False) -> B
 
 
 def link_unlinked(memory: Memory) -> tuple[BuildReport | None, int]:
-    """Generate the links that ingests have left to be made, this one's and those of interrupted ones.
+    """Generate the links that this ingest, and interrupted ones before it, left to be made.
 
     Return what was built, None where nothing waits or that failed, and the number of records that are too many to be linked
     by themselves. What waits is cleared afterwards, so whoever is interrupted in here leaves it to the next ingest.

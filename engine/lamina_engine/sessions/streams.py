@@ -171,7 +171,7 @@ class Elements(_Blocks):
 
 
 def short_texts(stream: IO[bytes], most: int = MAX_CONVERSATION_BYTES) -> Iterator[bytes]:
-    """Yield the first bytes of a JSON document without the texts that are no name: the long ones."""
+    """Yield a JSON document, or its first bytes, without its long texts: none is a name."""
     held, left, is_long = b"", most, False
     while left > 0 and (block := stream.read(min(_ELEMENTS_BYTES, left))):
         left -= len(block)

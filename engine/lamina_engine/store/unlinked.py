@@ -1,4 +1,4 @@
-"""What ingests have changed and not linked yet, noted in the commits that change it.
+"""Changes of ingests that are not linked yet, noted in the commits that make them.
 
 Links are made last, and an ingest may die before. Its files are known then, and the next ingest finds nothing new in them:
 so each commit of an ingest says in the manifest what it leaves to be linked, and the pass that makes the links clears that.
