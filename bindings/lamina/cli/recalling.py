@@ -236,7 +236,10 @@ def hit_lines(hit: Hit, rank: int, shown: Sequence[str] | None = None, *, explai
 
 
 def snippet_lines(snippet: Snippet, text: str, room: int, most: int, title: str | None = None) -> list[str]:
-    """Return the ``most`` lines of a snippet with its best part, then with most matched words, these words bold."""
+    """Return the ``most`` best lines of a snippet, matched words bold.
+
+    They hold its best part, and then most matched words.
+    """
     lines: list[tuple[str, list[tuple[int, int]]]] = []
     best: list[bool] = []
     at = 0

@@ -110,7 +110,7 @@ def fitted(line: str, count: Count, most: int = _LINE_TOKENS) -> str:
 
 
 def hit_line(hits: Hits, hit: Hit, type: str, count: Count) -> str:
-    """Return a hit on one line, with as much of its text around what matched as the line has room for."""
+    """Return a hit on one line, with the text around what matched as far as it fits."""
     date, lead, line = hit.to_dict()["created_at"], [f"{hit.score:.3f}"], ""
     # a line cut at its end would lose the match where tables and logs cost many tokens
     for width in _WIDTHS:

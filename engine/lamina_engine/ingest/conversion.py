@@ -145,7 +145,10 @@ class _Page(HTMLParser):
             self._parts.append("\n\n")
 
     def _close_link(self, target: str, place: int) -> None:
-        """End a link; of one to its own page nothing stays without words (¶, #, a picture), and the words in a heading."""
+        """End a link; one to its own page without words is left out, and in a heading is its words.
+
+        So ¶, # and pictures that only mark a heading are no part of its title.
+        """
         if not target.startswith("#"):
             self._parts.append(f"]({target})" if target else "")
         # from the end, where words are: a page may open a link ten thousand times before it closes one

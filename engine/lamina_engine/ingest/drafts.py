@@ -147,13 +147,13 @@ def read_source(
 
 
 def _is_log_of_days(found: Outline) -> bool:
-    """Return whether several top headings begin with dates: the first of them dates none of the others."""
+    """Return whether several top headings begin with dates: the first dates no other."""
     heads = [block.title for block in found.blocks if block.kind == "heading" and block.level == 1]
     return len(heads) > 1 and sum(date_of_title(title) is not None for title in heads) > 1
 
 
 def _cut(draft: SourceDraft, decoded: Decoded, body: int, limits: ChunkLimits, redactor: Redactor | None) -> Outline:
-    """Fill in chunks, title, tags and links from the text after the frontmatter; return its outline."""
+    """Fill in a draft from the text after the frontmatter; return the text's outline."""
     masked = mask(decoded.text[body:], redactor)
     draft.redactions += len(masked.spans)
     found = _outline(masked.text, draft)

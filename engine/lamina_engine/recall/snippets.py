@@ -80,9 +80,9 @@ def _matches_of_run(run: str, offset: int, weights: Mapping[str, float]) -> Iter
 
 
 def _heaviest(matches: list[_Match], weights: Mapping[str, float], width: int) -> tuple[int, int]:
-    """Return the shortest part that holds the heaviest terms a window has room for, each counted once.
+    """Return the shortest part with the heaviest terms that a window has room for.
 
-    Of a table whose rows all begin with a word of the question, that is the row with its rare one.
+    Each counts once. Of a table whose rows all begin with a word of the question, that is the row with its rare one.
     """
     best, chosen = (-1.0, 0), (0, 0)
     for first, match in enumerate(matches):

@@ -287,7 +287,10 @@ def changed_password(text: str, at: int) -> list[Span]:
 
 
 def table_columns(text: str, at: int) -> list[Span]:
-    """Find the secrets of a Markdown table under the heads that announce them; ``at`` is below the heads."""
+    """Find the secrets of a Markdown table, under heads that announce them.
+
+    The rule below the heads is at ``at``.
+    """
     rule = _TABLE_RULE.match(text, at)
     if rule is None:
         return []
@@ -675,7 +678,10 @@ def _quoted(text: str, opening: re.Match[str]) -> Value | None:
 
 
 def _after_space(text: str, begin: int, at: int, word: Word) -> Value | None:
-    """Read ``--password X``, ``login X password Y`` of a .netrc, ``auth token 3f9a1c…``; other words are prose."""
+    """Read ``--password X``, a .netrc's ``password X``, and ``auth token 3f9a1c…``.
+
+    Other words are prose.
+    """
     bare = _BARE.match(text, at)
     if bare is None or bare["value"][0] in "{[(":
         return None
