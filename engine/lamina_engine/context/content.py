@@ -224,6 +224,8 @@ _POINTS = re.compile(
     r"|est[eao]s?|es[eao]s?|aqu[ií]|quest[aeio]|isso|isto|você|deze|je|jij|jouw)\b",
     re.IGNORECASE,
 )
+_MOST_CHARS = 20_000
+"""What is longer was pasted, and an agent waits while it is read."""
 _ENDINGS = ("s", "es", "ed", "d", "ing", "ly")
 _NUMBER_DIGITS = 4
 _SHORT = 2
@@ -232,7 +234,8 @@ _LATIN_END = "\u024f"
 
 
 def has_content(prompt: str) -> bool:
-    """Return True if a prompt names something that a memory could be about. O(length)."""
+    """Return True if a prompt names something that a memory could be about, near its beginning."""
+    prompt = prompt[:_MOST_CHARS]
     words = content_words(prompt)
     return any(word not in _WORK for word in words) or (bool(words) and _ASKS_OURS.search(prompt) is not None)
 

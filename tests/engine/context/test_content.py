@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -68,6 +69,13 @@ def test_going_on_is_told_from_the_rest(prompt: str, ref: bool) -> None:
     assert continues_work(prompt) is ref
     if ref:
         assert needs_context(prompt)
+
+
+def test_a_pasted_log_costs_no_more_than_its_beginning() -> None:
+    log = "2026-11-27 ERROR pool exhausted at worker.py:12\n" * 25_000
+    started = time.process_time()
+    assert needs_context(f"what did we decide about Redis? {log}")
+    assert time.process_time() - started < 0.3
 
 
 def test_a_hook_decides_before_anything_heavy_is_imported() -> None:
