@@ -54,6 +54,8 @@ _ENOUGH: Final = 3
 """Of so many words of a subject a single one is no subject of a vault: "how do I reverse a string in python"."""
 _FEW: Final = 5
 """In a vault of so many chunks, where no word is rare, half of that is enough."""
+_YOUNG: Final = 10
+"""In a vault of so many chunks half of a subject is enough for a question: what the first sessions are about stands in many of them."""
 CANDIDATES: Final = 20
 _LONGEST: Final = 4_000
 """Characters of a prompt, or of one of its sentences, that are read: a pasted log is no question."""
@@ -102,7 +104,7 @@ def gather_evidence(
     several = len(split_sentences(whole)) > 1
     if not several and len(words) >= _ENOUGH and len(subject.query.terms) == 1:
         return NOTHING
-    weight, least = float(subject.query.idf.sum()) / unit, _least_subject(whole)
+    weight, least = float(subject.query.idf.sum()) / unit, _least_subject(view, whole)
     if weight < min(_WELL_MET, least):
         return NOTHING
     options: dict[str, Any] = {"where": dict(where)} if where else {}
@@ -123,10 +125,12 @@ def _warnings(view: View, rows: I64) -> F64:
     return np.array([_WARNS.search(record["text"]) is not None for record in texts], np.float64)
 
 
-def _least_subject(prompt: str) -> float:
+def _least_subject(view: View, prompt: str) -> float:
+    """Return the weight that the subject of a prompt needs, in words that one chunk has."""
     if not asks(prompt):
         return ORDERED
-    return POINTED if points(prompt) else ASKED
+    size = view.statistics.rows
+    return (POINTED if points(prompt) else ASKED) * size / (size + _YOUNG)
 
 
 def split_sentences(prompt: str) -> list[str]:

@@ -252,6 +252,19 @@ def test_a_question_of_few_words_is_answered_in_a_vault_of_six(known: Vault) -> 
     assert "sla" in {item.id for item in known.inject("what SLA does Nordwind have", "s").items}
 
 
+def test_a_young_vault_answers_about_its_main_subject(vault: Vault) -> None:
+    vault.add(
+        [
+            *({"text": f"Pillow turned photo {i} of album {i * 7} by its exif orientation."} for i in range(7)),
+            *({"text": f"Step {i} of the upload keeps file {i * 3} in a bucket of its own."} for i in range(13)),
+            {"text": "We stay with Pillow until the base image has libvips."},
+        ]
+    )
+    for prompt in ("why do we use Pillow?", "what did we decide about Pillow?"):
+        assert "libvips" in vault.inject(prompt, prompt).text
+    assert not vault.inject("how do I reverse a list?", "s").text
+
+
 def test_one_word_of_a_subject_of_three_is_no_subject_of_the_vault(vault: Vault) -> None:
     vault.add([{"text": f"Note {n} on birds and trees, the {n}th of its kind."} for n in range(40)])
     vault.add({"id": "string", "text": "A name is a string of at most nine letters."})
