@@ -44,13 +44,13 @@ def header(
     created_at_us: int | None,
     name: str = "",
 ) -> str:
-    """Return a chunk's header: title, headings, tags, its date in words and digits, its file's name."""
+    """Return a chunk's header: title, headings, tags, date in words and digits, file name."""
     parts = [title, *(headings or ()), *(tags or ()), date_words(created_at_us), name]
     return "\n".join(part for part in parts if part)
 
 
 def file_names(sources: Sequence[str | None], starts: Sequence[int | None], titles: Sequence[str | None]) -> list[str]:
-    """Return of each row the words of its file's name that its title lacks; none for what is no part of a file."""
+    """Return the words of file names that titles lack; none where a row is of no file."""
     # people call a note by its file, whatever its first heading says: kombucha.md, "# Fermentation"
     return [
         _words_of_file(source, title or "") if source and start is not None and start >= 0 else ""
