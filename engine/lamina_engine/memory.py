@@ -309,7 +309,8 @@ class Memory:
                     if not journal:
                         accesses.erase(self.root)
                     taken = journal and accesses.take(self.root, transaction, view)
-                    with unlinked.counted(transaction):
+                    kind = unlinked.KIND.get()
+                    with contextlib.nullcontext() if kind is None else unlinked.counted(transaction, kind):
                         yield transaction, view
                 if taken:
                     accesses.drop(self.root)

@@ -19,32 +19,31 @@ RECORDS: Final = "records"
 TASKS: Final = "tasks"
 """Kinds of what was changed: they are linked in different ways."""
 
-_KIND: ContextVar[str | None] = ContextVar("lamina_unlinked", default=None)
+KIND: ContextVar[str | None] = ContextVar("lamina_unlinked", default=None)
 """What this thread's commits change; None where no links follow, or their writer sees to them."""
 
 
 @contextlib.contextmanager
 def noting(kind: str | None) -> Iterator[None]:
     """Note what the commits within leave to be linked; None for nothing."""
-    token = _KIND.set(kind)
+    token = KIND.set(kind)
     try:
         yield
     finally:
-        _KIND.reset(token)
+        KIND.reset(token)
 
 
 def noting_records() -> contextlib.AbstractContextManager[None]:
     """Note what the commits within leave as records, where anything is noted."""
-    return noting(None if _KIND.get() is None else RECORDS)
+    return noting(None if KIND.get() is None else RECORDS)
 
 
 @contextlib.contextmanager
-def counted(transaction: Transaction) -> Iterator[None]:
-    """Add what a transaction changes to what waits for links, where that is to be noted."""
-    kind = _KIND.get()
+def counted(transaction: Transaction, kind: str) -> Iterator[None]:
+    """Add what a transaction changes to what waits for links."""
     before = _rows(transaction)
     yield
-    if kind is not None and (changed := max(now - then for now, then in zip(_rows(transaction), before, strict=True))):
+    if changed := max(now - then for now, then in zip(_rows(transaction), before, strict=True)):
         waiting = transaction.snapshot.manifest.unlinked
         transaction.set_unlinked({**waiting, kind: waiting.get(kind, 0) + changed})
 
