@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute  # its library is mapped before address space is bounded
 import pyarrow.parquet as pq
 import pytest
 
