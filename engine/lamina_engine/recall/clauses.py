@@ -19,7 +19,7 @@ from msgspec import Struct
 from lamina_engine.index.analysis import Analyzer, Term, fold, query_analyzer, term_hash
 from lamina_engine.index.languages import ENGLISH
 from lamina_engine.index.row_columns import facet
-from lamina_engine.index.scoring import inverse_document_frequency
+from lamina_engine.index.scoring import inverse_document_frequency, scoring_terms
 from lamina_engine.index.tables import LEXICAL
 from lamina_engine.index.textindex import FACET, TITLE, WORDS, TextIndexDamaged, encodable
 from lamina_engine.index.view import AnsweringPart, View
@@ -144,7 +144,7 @@ def read_flags(view: View, parsed: ParsedQuery) -> ParsedQuery:
         if rows is None or not len(rows):
             continue
         if len(rows) > _MOST_READ:
-            asked = {term_hash(term.stem) for term in analyzer.query(f"{parsed.text} {clause.text}") if not term.stop}
+            asked = {term_hash(term.stem) for term in scoring_terms(analyzer.query(f"{parsed.text} {clause.text}"))}
             rows = np.concatenate([rows, view.rows_with_all(np.array(sorted(asked), np.uint32))])[-_MOST_READ:]
         written = re.compile(rf"(?<![\w-])-{re.escape(clause.text)}(?!\w)")
         if any(written.search(text) for text in view.snapshot.values("chunks", "text", rows)):

@@ -322,7 +322,9 @@ def test_a_pasted_command_finds_the_chunk_that_holds_it(tmp_path: Path, often: b
             ]
         )
         if often:  # more chunks hold the word than are read one by one
-            vault.add([{"id": f"fees{i}", "text": f"Some fees, as in every year: {i}."} for i in range(_MOST_READ + 1)])
+            vault.add(
+                [{"id": f"fees{i}", "text": f"Some of the fees, as in every year: {i}."} for i in range(_MOST_READ + 1)]
+            )
         for query, first in (
             ("tar -xzf release.tar.gz", "unpack"),
             ("why -xzf with tar?", "unpack"),
@@ -331,6 +333,7 @@ def test_a_pasted_command_finds_the_chunk_that_holds_it(tmp_path: Path, often: b
             hits = vault.recall(query)
             assert hits[0].id == first
             assert "operators" not in hits.explain()
+        vault.recall("of -the")  # of function words alone
         for query, gone in (("backup -migration", "migration"), ('backup -"fees"', "night")):
             assert gone not in {hit.id for hit in vault.recall(query)}
 
