@@ -146,6 +146,7 @@ def read_flags(view: View, parsed: ParsedQuery) -> ParsedQuery:
         if len(rows) > _MOST_READ:
             asked = {term_hash(term.stem) for term in scoring_terms(analyzer.query(f"{parsed.text} {clause.text}"))}
             rows = np.concatenate([rows, view.rows_with_all(np.array(sorted(asked), np.uint32))])[-_MOST_READ:]
+        rows = rows if view.state.all_active else rows[view.state.active()[rows]]  # others are no answers either
         written = re.compile(rf"(?<![\w-])-{re.escape(clause.text)}(?!\w)")
         if any(written.search(text) for text in view.snapshot.values("chunks", "text", rows)):
             flags.append(clause.text)

@@ -334,6 +334,8 @@ def test_a_pasted_command_finds_the_chunk_that_holds_it(tmp_path: Path, often: b
             assert hits[0].id == first
             assert "operators" not in hits.explain()
         vault.recall("of -the")  # of function words alone
+        vault.invalidate("fees", reason="replaced")
+        assert "night" not in {hit.id for hit in vault.recall("backup -fees")}
         for query, gone in (("backup -migration", "migration"), ('backup -"fees"', "night")):
             assert gone not in {hit.id for hit in vault.recall(query)}
 
