@@ -41,7 +41,7 @@ def test_a_part_of_a_file_is_filed_under_the_files_name() -> None:
 def test_a_note_is_found_by_the_name_of_its_file(tmp_path: Path) -> None:
     (tmp_path / "kombucha.md").write_text("# Fermentation\n\nFeed the culture weekly.\n")
     (tmp_path / "bread.md").write_text("# Sourdough\n\nFold it four times.\n")
-    with lamina.open(tmp_path / "vault", create=True) as vault:
+    with lamina.open(tmp_path / "vault", create=True, clock=FixedClock(NOW)) as vault:
         vault.ingest(tmp_path / "kombucha.md")
         vault.ingest(tmp_path / "bread.md")
         hits = vault.recall("kombucha")
