@@ -27,6 +27,7 @@ from lamina_engine.ingest.recordfiles import RecordWriter
 from lamina_engine.ingest.records import ColumnMapping
 from lamina_engine.ingest.sources import PRESENT, REMOVED, SESSIONS_MARK, Changes, Reading, Source, settled_mtime_ns
 from lamina_engine.ingest.walk import MAX_BYTES, RECORD_KINDS, FileEntry, WalkReport, is_vault, walk
+from lamina_engine.redact.search import load_kernel
 from lamina_engine.reports import IngestReport, Problem, Progress, ProgressListener, summarise
 from lamina_engine.store import unlinked
 
@@ -40,6 +41,8 @@ IMPORT_MARK: Final = "import:"
 _MARKS: Final = (SESSIONS_MARK, IMPORT_MARK)
 ALL_KINDS: Final = ("auto", *KINDS, *sorted(RECORD_KINDS), *trackers.IMPORTERS, SESSIONS)
 _STDIN: Final = "<stdin>"
+_MANY_BYTES: Final = 1 << 22
+"""Bytes of files from which on the search for secrets repays loading its kernel: file by file it takes a second without."""
 
 
 def ingest(
@@ -352,6 +355,8 @@ class _Run:
         moved = {move.source for move in changes.moved}
         moved |= {path for path in added if path in former and former[path].state == PRESENT}
         todo = [entry for entry in entries if entry.path in added or entry.path in changed or entry.path in moved]
+        if sum(entry.size for entry in todo) >= _MANY_BYTES:
+            load_kernel()
         for done, (entry, drafted) in enumerate(self._drafted(reader, todo)):
             self._report_progress("reading", done, len(todo))
             if not reader.read(entry, drafted):

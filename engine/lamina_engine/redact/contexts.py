@@ -12,9 +12,11 @@ decides whether it is a secret.
 
 from __future__ import annotations
 
+import functools
 import re
 from base64 import b64decode
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from lamina_engine.redact.values import MASK, Form, KeyClass, is_placeholder, is_random, is_reference, looks_secret
@@ -479,17 +481,24 @@ _CUT = re.compile(r"\\+[nrt\"']|[,&;](?=[\w.-]{1,40}[=:])|,\Z|\\+\Z|[\u3001\u300
 _PAIR_FOLLOWS = re.compile(r"[^\s;]{0,1024};\s?(?:[A-Za-z][\w ]{0,40}=|\Z|[\"'])")
 
 
-class Word(NamedTuple):
+@dataclass(frozen=True)
+class Word:
     """Key word of an assignment."""
 
     key: KeyClass
-    regex: re.Pattern[str]
+    pattern: str
     """Matches from the word's first letter through the separator."""
     lead: str
     """What every match begins with, lower case."""
     spoken: bool
     """True if a string beside it may be its value without a sign between them: ``PASSWORD 'x'``, but not "pass `x=1`",
     where the word is a verb, nor "tiktoken `x`"."""
+    flags: re.RegexFlag = re.IGNORECASE | re.ASCII
+
+    @functools.cached_property
+    def regex(self) -> re.Pattern[str]:
+        """The pattern, compiled when a text first holds the word: few of them occur in most processes."""
+        return re.compile(self.pattern, self.flags)
 
 
 class Value(NamedTuple):
@@ -506,8 +515,8 @@ def _lead(regex: str) -> str:
     return found[0] if found else ""
 
 
-def _regex(word: str, *, bounded: bool = False, flags: int = re.IGNORECASE | re.ASCII) -> re.Pattern[str]:
-    return re.compile((_BOUNDARY if bounded else "") + word + _SUFFIX + _AFTER, flags)
+def _pattern(word: str, *, bounded: bool = False) -> str:
+    return (_BOUNDARY if bounded else "") + word + _SUFFIX + _AFTER
 
 
 def _table() -> dict[str, list[tuple[int, Word]]]:
@@ -517,7 +526,7 @@ def _table() -> dict[str, list[tuple[int, Word]]]:
         table.setdefault(literal, []).append((back, word))
 
     def word(key: KeyClass, regex: str, *, spoken: bool = True, bounded: bool = False) -> Word:
-        return Word(key, _regex(regex, bounded=bounded), _lead(regex), spoken)
+        return Word(key, _pattern(regex, bounded=bounded), _lead(regex), spoken)
 
     for literal, back, key, regex in _PLAIN:
         add(literal, back, word(key, regex, spoken=key is not KeyClass.TOKEN))
@@ -543,7 +552,7 @@ WORDS = _table()
 """Key words by search literal, each with the characters from the word's start to the literal."""
 
 _WORLD_WORDS = tuple(
-    (form, Word(KeyClass.PASSWORD, _regex(word, flags=re.IGNORECASE), "", True))
+    (form, Word(KeyClass.PASSWORD, _pattern(word), "", True, re.IGNORECASE))
     for word in _WORLD
     for form in dict.fromkeys((word, word.capitalize(), word.upper()))
 )
@@ -558,15 +567,16 @@ def world_places(text: str) -> Iterator[tuple[int, Word]]:
             at = text.find(form, at + 1)
 
 
-_ENDS = tuple(
-    (key, re.compile(rf"{regex}s?{_SUFFIX}\Z", re.IGNORECASE | re.ASCII))
-    for key, regex in (
+@functools.cache
+def _ends() -> tuple[tuple[KeyClass, re.Pattern[str]], ...]:
+    """Return the expressions of names that announce a secret, compiled when a name may first be one."""
+    words = (
         *((key, regex) for _, _, key, regex in _PLAIN),
         *((KeyClass.PASSWORD, word) for word in _WORLD),
         *((key, _BOUNDARY + name) for name, key in _SHORT),
         *((key, rf"{_BOUNDARY}(?:{names.replace(' ', '|')})[ _.-]?{last}") for key, names, last in _COMPOUND),
     )
-)
+    return tuple((key, re.compile(rf"{word}s?{_SUFFIX}\Z", re.IGNORECASE | re.ASCII)) for key, word in words)
 
 
 _ANY_WORD = re.compile(
@@ -582,7 +592,7 @@ def key_class(name: str) -> KeyClass | None:
     """Return the class of secret that a field name announces (``db_password``), or None."""
     if len(name) > 128 or _ANY_WORD.search(name) is None:
         return None
-    for key, regex in _ENDS:
+    for key, regex in _ends():
         match = regex.search(name)
         if match and not (key is KeyClass.TOKEN and _NOT_TOKENS.search(name, 0, match.start())):
             return key

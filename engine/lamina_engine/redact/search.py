@@ -12,9 +12,9 @@ import functools
 import re
 import threading
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from operator import itemgetter
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -158,8 +158,7 @@ class LiteralScan:
     def _word(literal: str) -> int:
         if len(literal) != GRAM or not literal.isascii():
             raise InvalidArgument(f"literal {literal!r}: exactly {GRAM} ASCII characters are needed")
-        folded = np.frombuffer(literal.encode("ascii"), dtype=np.uint8) | np.uint8(_FOLD)
-        return int(folded.view("<u4")[0])
+        return int.from_bytes(literal.encode("ascii"), "little") | int.from_bytes(bytes([_FOLD] * GRAM), "little")
 
 
 def _hash(words: NDArray[np.uint32], multiplier: np.uint32) -> NDArray[np.intp]:
@@ -184,14 +183,24 @@ _INVISIBLE = "\u00ad\u200b\u200c\u200d\u2060\ufeff"
 _BREAK = re.compile(r"[A-Za-z0-9_.+/=-]{8,400}\r?\n[ \t]*(?=(?P<rest>[A-Za-z0-9_+/=-]{6,200})[ \t]*(?:\r?\n|\Z))")
 
 
-class _Shape(NamedTuple):
-    """A row of the pattern table, ready to run."""
+@dataclass(frozen=True)
+class _Shape:
+    """A row of the pattern table."""
 
     kind: str
-    regex: re.Pattern[str]
-    group: int
+    pattern: str
     mixed: bool
     gaps: bool
+
+    @functools.cached_property
+    def regex(self) -> re.Pattern[str]:
+        """The pattern, compiled when a text first holds one of its literals."""
+        return re.compile(self.pattern, re.ASCII)
+
+    @property
+    def group(self) -> int:
+        """The group that is the secret."""
+        return min(self.regex.groups, 1)
 
 
 _Finder = _Shape | Context | Word
@@ -201,8 +210,7 @@ def _finders() -> tuple[LiteralScan, list[list[tuple[int, _Finder]]]]:
     """Return the scan and, by literal number, the finders with their distance to the match."""
     rows: list[tuple[str, int, _Finder]] = []
     for pattern in PATTERNS:
-        regex = re.compile(pattern.regex, re.ASCII)
-        shape = _Shape(pattern.kind, regex, min(regex.groups, 1), pattern.mixed, pattern.gaps)
+        shape = _Shape(pattern.kind, pattern.regex, pattern.mixed, pattern.gaps)
         rows += [(literal, back, shape) for literal in pattern.literals for back in pattern.back]
     rows += [(literal, context.back, context) for context in CONTEXTS for literal in context.literals]
     rows += [(literal, back, word) for literal, words in WORDS.items() for back, word in words]
@@ -210,7 +218,9 @@ def _finders() -> tuple[LiteralScan, list[list[tuple[int, _Finder]]]]:
     finders: list[list[tuple[int, _Finder]]] = [[] for _ in range(scan.size)]
     for literal, back, finder in rows:
         number = scan.number(literal)
-        if (back, finder) not in finders[number]:  # "sk-A" and "sk-a" are one literal
+        if not any(
+            known is finder and at == back for at, known in finders[number]
+        ):  # "sk-A" and "sk-a" are one literal
             finders[number].append((back, finder))
     return scan, finders
 
