@@ -9,7 +9,7 @@ import functools
 import re
 from collections.abc import Iterable, Iterator
 from itertools import islice, pairwise
-from typing import Final
+from typing import Final, NamedTuple
 
 from lamina_engine.index.analysis import STOP_WORDS
 
@@ -43,38 +43,6 @@ def plain_prompt(text: str) -> str:
     if found is not None:
         text = text[found.end() :]
     return text.strip()
-
-
-_FRAME: Final = (
-    r"Traceback \(|File \".+\", line \d|goroutine \d|at \S+:\d+\)?\Z|"
-    r"at \S+ ?(?:\[as \S+\] )?\((?:.*:\d+|native.*|<anonymous>|Native Method|Unknown Source)\)\Z"
-)
-_LOG_LINE: Final = re.compile(
-    rf"{_FRAME}|[\w.$]*(?:Error|Exception|Warning)\b(?:\[\w+\])?(?: \[\w+\])?(?::| *\Z| in thread)|(?:error|warning)(?:\[\w+\])?:|"
-    r"\[?(?:FATAL|CRITICAL|ERROR|WARN(?:ING)?|INFO|DEBUG|TRACE|FAILED|PANIC)\b(?:\]|:| \d)|"
-    r"(?:FATAL|CRITICAL|ERROR|FAILED|PANIC) (?!messages?\b|logs?\b|levels?\b|lines?\b|codes?\b|output\b)|"
-    r"(?:fatal|panic|Uncaught|Unhandled|Caused by)\b:? |thread '.*' panicked|\.\.\. \d+ more|"
-    r"\S+\.\w+:\d+(?::\d+)?\b:? *(?:- )?(?:\+0x|error\b|warning\b|Uncaught\b|\Z)|E   |npm (?:ERR!|error|warn)|make(?:\[\d+\])?: \*|ld: |"
-    r"[$%>] |\[?(?:\d{4}[-/]\d\d[-/]\d\d[T ])?\d\d:\d\d:\d\d|\d+(?:\.\d+){3} - |Segmentation fault|"
-    r"[Ee]xit(?:ed with)? (?:code|status):? [1-9]\d*\Z|[\w./-]+: (?:command not found|line \d+:|No such file)"
-)
-"""A line that a program wrote: pasted, and no word of the person's."""
-_FRAMES: Final = re.compile(_FRAME)
-_CALL: Final = re.compile(r"\S+\(.*\)\Z")
-
-
-def own_words(prompt: str) -> str:
-    """Return what a person says in a prompt, without pasted errors, logs, traces, quotations."""
-    kept: list[str] = []
-    in_frames = False
-    for line in prompt.splitlines():
-        bare = line.strip()
-        in_frames = _FRAMES.match(bare) is not None or (
-            in_frames and (line[:1].isspace() or _CALL.match(bare) is not None)
-        )
-        if not in_frames and _LOG_LINE.match(bare) is None:
-            kept.append(line)
-    return "\n".join(kept).strip()
 
 
 def is_substantial(text: str) -> bool:
@@ -135,16 +103,37 @@ def sentences_with_next(text: str) -> Iterator[tuple[str, str]]:
     yield from pairwise([*sentences(text), ""])
 
 
-def _any(*patterns: str) -> re.Pattern[str]:
-    """Compile alternatives in small letters, each of which begins where no word goes on."""
+class Cue(NamedTuple):
+    """An expression in small letters, and pieces of which one at least stands in all that it finds.
+
+    Most sentences hold no piece, and to look for twenty takes a tenth of what the expression takes.
+    """
+
+    pattern: re.Pattern[str]
+    pieces: tuple[str, ...] = ("",)
+
+    def search(self, lowered: str) -> re.Match[str] | None:
+        """Search a text in small letters."""
+        for piece in self.pieces:
+            if piece in lowered:
+                return self.pattern.search(lowered)
+        return None
+
+
+def _any(*patterns: str, pieces: str = "") -> Cue:
+    """Compile alternatives, each of which begins where no word goes on; pieces stand between bars."""
     # tried at each letter of most sentences: one that begins with a letter itself, and not with a border or in either case, is
     # turned down by its first letter
-    return re.compile(rf"(?<!\w)(?:{'|'.join(patterns)})")
+    return _cue(rf"(?<!\w)(?:{'|'.join(patterns)})", pieces)
 
 
-def _holds(pattern: re.Pattern[str], text: str) -> bool:
-    """Return whether a pattern in small letters stands in a text."""
-    return pattern.search(text.lower()) is not None
+def _cue(pattern: str, pieces: str = "") -> Cue:
+    return Cue(re.compile(pattern), tuple(pieces.split("|")))
+
+
+def _holds(cue: Cue, text: str) -> bool:
+    """Return whether a cue stands in a text."""
+    return cue.search(text.lower()) is not None
 
 
 _DATE: Final = (
@@ -186,6 +175,8 @@ _AGENT_DECISION: Final = _any(
     r"decision\b[^.:]{0,15}:|as agreed\b|agreed (?:to|on|that)\b|entscheidung\s*:",
     r"wir haben uns (?:(?!nicht\b)[^\s.!?]+ ){1,12}entschieden\b|ich habe mich (?:(?!nicht\b)[^\s.!?]+ ){1,12}entschieden\b",
     r"(?:instead of|rather than)\b.+\b(?:because|since|so that|as it)\b|because\b.+\b(?:instead of|rather than)\b",
+    pieces="decided|chose|opted|go with|going with|went with|picked|settled on|instead|rather|because|since|"
+    "so that|decision|agreed|entsch",
 )
 _RULE: Final = _any(
     r"(?:^|(?<=[,;:–—])|(?<=[,;:–—] )|\bplease |\band |\bbut |\byou (?:must |should )?|\bwe (?:must |should )?)(?:always|never)\b"
@@ -197,6 +188,9 @@ _RULE: Final = _any(
     r"(?:immer|niemals|ab jetzt|ab sofort)\b",
     r"next time,? (?:please |you (?:should |must )|we (?:should |must )?)?(?:use|take|call|ask|tell|avoid|wait|don't|do not|make sure)\b",
     r"nächstes mal (?:bitte )?(?:nimm|nutze?|benutze?|verwende|frage?)\b",
+    pieces="always|ever|from now on|in future|in the future|remember that|keep in mind|by convention|our |must|"
+    "rule|we may|we can|this project|this repo|this codebase|immer|niemals|ab jetzt|ab sofort|next time|"
+    "nächstes mal",
 )
 _CAUSE: Final = _any(
     r"(?:that's why|root cause|culprit|turns? out|turned out|the trick)\b",
@@ -214,6 +208,8 @@ _LATER: Final = _any(
     r"(?:park (?:it|this|that)|don't forget|remind me|still (?:need|have|needs) to|separate (?:pr|ticket|issue))\b",
     _TO_DO,
     r"(?:morgen|später|nächste[sn]? (?:mal|woche))\b",
+    pieces="not before|not until|only after| list| open|later|tomorrow|next |another |follow|now|park |"
+    "don't forget|remind me|still |separate |to-do|todo|morgen|später|nächste",
 )
 _OPEN: Final = _any(
     r"(?:next steps?|remaining|remains?|outstanding|not yet|yet to|left to do|follow[- ]?ups?|out of scope)\b",
@@ -229,18 +225,21 @@ _ASSENT: Final = re.compile(
     r"makes sense|\U0001f44d)(?!\w)",
     re.IGNORECASE,
 )
-_SECOND_THOUGHT: Final = re.compile(
+_SECOND_THOUGHT: Final = _cue(
     r"\b(?:wait|hm+|but|actually|instead|however|rather|though|scratch that|on second thought|except|not so|nein|doch)\b|^no\b",
 )
 _TAKEN_BACK: Final = re.compile(r"\b(?:wait|hm+|scratch that|on second thought)\b[,.:;! ]*", re.IGNORECASE)
 _PROPOSAL: Final = _any(
     r"i(?:'d| would) (?:take|use|keep|suggest|propose|recommend|go with|set|make|put|say|choose|prefer|leave|drop)\b",
     r"i (?:suggest|propose|recommend)\b|(?:suggestion|proposal|recommendation)\s*:",
+    pieces="i'd |i would|suggest|propos|recommend",
 )
-_WITHDRAWN: Final = re.compile(
+_WITHDRAWN: Final = _cue(
     r"\b(?:(?:forget|scrap|ditch|drop|revert|undo|abandon) (?:about |the idea of |that idea of )?|(?:do|go|live) without |get rid of |"
     r"instead of |rather than |no longer |no more |not (?=\w*\d)|no (?=[^.,;:!?]{3,40} (?:at all|after all|any ?more)\b)|"
     r"lass(?:t|en wir)? das mit |(?:throw|take|rip|kick) (?=[^.,;:!?]{3,60} out\b))(?P<what>[^.,;:!?]{3,60})",
+    pieces="forget|scrap|ditch|drop|revert|undo|abandon|without|get rid of|instead of|rather than|no longer|"
+    "no more|not |no |lass|throw|take|rip|kick",
 )
 _THEN_NO: Final = r"(?:then|in that case|dann)[, ]+(?:no|not|nein|nicht)"
 _REVERSAL: Final = _any(
@@ -254,8 +253,11 @@ _REVERSAL: Final = _any(
     r"(?:is|are|would be) (?:overkill|too (?:heavy|much)|not worth)\b",
     r"after all\b|(?:i|we)(?:'ve| have)? changed (?:my|our) minds?\b|no longer\b|never ?mind\b",
     rf"^{_THEN_NO}\b|(?:doch (?:nicht|kein|lieber|wieder)|wieder raus|zurück zu[mr]?|werfen wir .{{2,40}} raus)\b",
+    pieces="without|rid of|back|throw|take|rip|pull|kick|revert|undo|scrap|ditch|abandon|drop|forget|at all|"
+    "any more|anymore|lass|overkill|too heavy|too much|not worth|after all|changed|no longer|nevermind|"
+    "never mind|then|in that case|dann|doch|raus|zurück",
 )
-_POINTS_BACK: Final = re.compile(
+_POINTS_BACK: Final = _cue(
     r"\b(?:that|this|those|these|it|them|both|the (?:other|whole|entire|new|old|first|second|former|previous|last)|"
     rf"the \w+ (?:thing|stuff|idea|approach|plan)|das|die|den)\b|^{_THEN_NO}\b",
 )
@@ -267,7 +269,7 @@ _UNDOING: Final = re.compile(
 _REJECTED: Final = re.compile(
     r"\b(?:instead of|rather than|over|not|no longer|without|statt|anstelle von)\b [^,.;:!?]{1,40}", re.IGNORECASE
 )
-_ANEW: Final = re.compile(r"\b(?:let'?s|let us|rather|instead|after all|make it|take|use|lieber|doch)\b")
+_ANEW: Final = _cue(r"\b(?:let'?s|let us|rather|instead|after all|make it|take|use|lieber|doch)\b")
 _OPTION: Final = re.compile(
     r"(?:^|[\s(])(?P<key>\d|[a-dA-D])[).:]\s+(?P<text>\S.*?)(?=\s\(?(?:\d|[a-dA-D])[).:]\s|\n|\Z)", re.DOTALL
 )
@@ -277,20 +279,23 @@ _TAKEN: Final = re.compile(
     r"(?P<key>\d|[a-d])(?=[.,;!]?(?:\s|\Z))(?! (?:is|are|would|looks|sounds|has|ist|wäre)\b)",
     re.MULTILINE,
 )
-_SUGGESTS: Final = re.compile(
+_SUGGESTS: Final = _cue(
     r"\b(?:would|could|should|has to|have to|needs? to|either|options?|alternatively|i'd|müsste|könnte|sollte|vorschlag)\b",
+    pieces="would|could|should|has to|have to|need|either|option|alternativ|i'd|müsste|könnte|sollte|vorschlag",
 )
-_SPECIFIC: Final = re.compile(r"\d|\w_\w|[a-z][A-Z]|`[^`]+`")
-_CORRECTS: Final = re.compile(
+_SPECIFIC: Final = re.compile(r"\d|_(?<=\w_)\w|[A-Z](?<=[a-z][A-Z])|`[^`]+`")
+"""Each alternative begins with a sign that is rare in sentences."""
+_CORRECTS: Final = _cue(
     r"\b(?:is|are|was|looks?|that's|it's) (?:bad|wrong|ugly|too \w+|not (?:good|right|what))\b|"
     r"\bshould(?:n't| not)? (?:be|have)\b|\bmust be\b",
+    pieces="bad|wrong|ugly|too |not |should|must be",
 )
 _FAULTY: Final = (
     r"(?:fails|failed|(?:is|are) (?:failing|red|broken|missing|gone|empty|down|stuck|lost)|crashes|crashed|hangs|hung|breaks|broke|"
     r"(?:doesn't|does not|didn't|don't) (?:work|run|start|build|compile|match)|stopped working|times out|timed out|throws|threw|"
     r"(?:has|have) (?:an? |the |some )?(?:wrong|typos?|bugs?|errors?|mistakes?))"
 )
-_REPORT: Final = re.compile(
+_REPORT: Final = _cue(
     r"^(?:(?:ok(?:ay)?|no|nope|hm+|now|and|but|so|well|oh|ah)\b[,.! ]*)*(?:"
     r"(?!if\b|when\b)(?:[^\s,;:.]+ ){0,4}there(?:'s| is| are| was| were)\b|"
     r"nothing (?:happens|changes|works)\b|still (?!keep|use)|expected:? .*\bgot\b|"
@@ -304,7 +309,7 @@ _REPORT: Final = re.compile(
     r"es gibt\b|da (?:ist|sind)\b|(?:[^\s,;:.]+ ){1,4}(?:fehlt|fehlen|stürzt ab|(?:geht|funktioniert|läuft) nicht)\b)"
 )
 """Says what is so."""
-_DEMAND: Final = re.compile(
+_DEMAND: Final = _cue(
     r"(?:^|[,;:.!–—(-] ?|\b(?:and|so|then|please|but|just|to|better|bitte|also|und) )"
     r"(?:use|set|make|change|keep|put|take|add|remove|rename|replace|raise|lower|limit|cap|drop|move|let's|let us|give|call|write|"
     r"return|skip|ignore|don't|do not|stop|treat|round|try|go|show|want|nimm|mach|setze?|lass|nutze?)\b|"
@@ -316,7 +321,9 @@ _SAID_BY_OTHERS: Final = re.compile(
     re.IGNORECASE,
 )
 """A quotation: what another one settled."""
-_NOT_SETTLED: Final = re.compile(
+_SAYING: Final = ("say", "said", "wrote", "write", "claim", "reads", "sagt", "schreibt")
+"""Letters of which some stand in every quotation."""
+_NOT_SETTLED: Final = _cue(
     r"\b(?:(?:would|could|might|may|should)(?:n't| not)?(?: have|'ve)?|"
     r"(?:if|whether|unless|before|suppose|imagine)(?: only)? (?:we|i|you|they)|"
     r"(?:not|nobody|no one|never|nothing|n't)(?: has| have| was| is| been| yet| really){0,3})"
@@ -349,7 +356,7 @@ _EXPLAINS: Final = re.compile(r"(?:that|it|this)(?:'s| is| was)\b|das ist\b", re
 _HYPOTHETICAL: Final = re.compile(
     r"^(?:if|should|could|would|can|shall|do|does|what(?:['\u2019]?s)?|why|how|maybe|perhaps)\b", re.IGNORECASE
 )
-_SETTLED: Final = re.compile(
+_SETTLED: Final = _cue(
     r"\b(?:nothing|no (?:further|open|remaining|outstanding|more)|none)\b.{0,40}"
     r"\b(?:remain|left|open|outstanding|follow|steps?|work|issues?|errors?|failures?)",
 )
@@ -519,7 +526,7 @@ def instructs(prompt: str, reply: str) -> bool:
     """Return whether a prompt says how to do what a reply found: a decision, where edits follow."""
     if len(prompt) > _INSTRUCTION_CHARS or prompt.endswith("?") or opens_matter(prompt):
         return False
-    told = " ".join(_SAID_BY_OTHERS.sub(" ", each) for each in sentences(prompt) if not _reports(each))
+    told = " ".join(_unquoted(each) for each in sentences(prompt) if not _reports(each))
     return bool(told) and (_SPECIFIC.search(told) is not None or _holds(_CORRECTS, told) or _holds(_SUGGESTS, reply))
 
 
@@ -550,12 +557,18 @@ def is_user_decision(sentence: str) -> bool:
     return _settles(_USER_DECISION, sentence) and _FOR_NOW.search(sentence) is None
 
 
-def _settles(pattern: re.Pattern[str], sentence: str) -> bool:
-    """Return whether a pattern of settling stands in a sentence, and not only in a quotation."""
-    if not _holds(pattern, sentence) or _is_question(sentence) or _holds(_NOT_SETTLED, sentence):
+def _settles(cue: Cue, sentence: str) -> bool:
+    """Return whether a cue of settling stands in a sentence, and not only in a quotation."""
+    if not _holds(cue, sentence) or _is_question(sentence) or _holds(_NOT_SETTLED, sentence):
         return False
-    own = _SAID_BY_OTHERS.sub(" ", sentence)
-    return own == sentence or _holds(pattern, own)
+    own = _unquoted(sentence)
+    return own == sentence or _holds(cue, own)
+
+
+def _unquoted(sentence: str) -> str:
+    """Return a sentence without what it says that others said."""
+    lowered = sentence.lower()
+    return _SAID_BY_OTHERS.sub(" ", sentence) if any(letters in lowered for letters in _SAYING) else sentence
 
 
 def may_decide(text: str) -> bool:
@@ -570,7 +583,7 @@ def is_agent_decision(sentence: str) -> bool:
 
 def is_rule(sentence: str) -> bool:
     """Return whether a person's sentence holds for more than this session."""
-    return _holds(_RULE, _SAID_BY_OTHERS.sub(" ", sentence)) and not sentence.endswith("?")
+    return _holds(_RULE, _unquoted(sentence)) and not sentence.endswith("?")
 
 
 def is_cause(sentence: str) -> bool:

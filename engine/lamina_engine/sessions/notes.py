@@ -12,6 +12,7 @@ from lamina_engine.sessions import cues
 from lamina_engine.sessions.decisions import Decisions, Remark, chosen_options
 from lamina_engine.sessions.events import Event
 from lamina_engine.sessions.outcomes import SHELLS, command_parts, is_check, signature, tells_failure
+from lamina_engine.sessions.pasted import own_words
 
 EDITORS: Final = frozenset(
     {"Edit", "Write", "MultiEdit", "NotebookEdit", "apply_patch", "str_replace_editor", "write_file"}
@@ -158,7 +159,7 @@ class SessionNotes:
         text = cues.plain_prompt(typed)
         if not text:
             return
-        own = cues.own_words(text[:_TYPED_CHARS])
+        own = own_words(text[:_TYPED_CHARS])
         self._tools.clear()
         self._just_mended = []
         question, self._question = self._question, ""
@@ -313,7 +314,7 @@ class SessionNotes:
             for question, answer in _ANSWERED.findall(event.text):
                 self._decide(f"{question} {answer}", by_user=True)
             return
-        if _REFUSED.search(event.text[:400]):
+        if "user" in (begin := event.text[:400]).lower() and _REFUSED.search(begin):
             given = _REASON_GIVEN.search(event.text)
             if given is not None and given[1].strip():
                 self._decide(given[1].strip()[:300], by_user=True)

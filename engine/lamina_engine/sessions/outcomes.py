@@ -39,11 +39,24 @@ _FAILURE: Final = re.compile(
     r"BUILD FAIL|^--- FAIL|panicked at|could not compile|command not found|^fatal: ",
     re.MULTILINE,
 )
+_FAILING: Final = (
+    "fail",
+    "error",
+    "traceback",
+    "npm err!",
+    "panicked at",
+    "could not compile",
+    "command not found",
+    "fatal: ",
+)
+"""Letters of which some stand in everything that says so of a failure."""
 _VERDICT: Final = re.compile(
     r"^.*(?:\b\d+ (?:passed|failed|failing|passing|tests?\b.*)|test result: |Tests: +\d|\ball checks passed|no issues found|"
     r"\bfound \d+ (?:errors?|problems?)|^Success\b|BUILD (?:SUCC|FAIL)|\bOK \(\d+).*$",
     re.MULTILINE | re.IGNORECASE,
 )
+_SUMMING: Final = ("passed", "fail", "passing", "test", "no issues found", "found ", "success", "build succ", "ok (")
+"""The same of a verdict."""
 
 
 def outcome_facts(text: str, failed: bool | None) -> dict[str, Any]:
@@ -56,20 +69,26 @@ def outcome_facts(text: str, failed: bool | None) -> dict[str, Any]:
         failed = found[1] != "0"
     facts: dict[str, Any] = {}
     suspect = failed is None or not failed
-    if failed or (suspect and (_FAILURE.search(end) or _FAILURE.search(start))):
+    if failed or (suspect and (tells_failure(end) or tells_failure(start))):
         facts["failed" if failed else "suspect"] = True
         error = _reason((end, start) if len(text) > _TAIL else (text,))
         if error:
             facts["error"] = error
-    verdicts = _VERDICT.findall(end)
+    verdicts = _VERDICT.findall(end) if _has_any(end, _SUMMING) else ()
     if verdicts:
         facts["verdict"] = _shorten(verdicts[-1].strip(" =-\t"))
     return facts
 
 
-def tells_failure(line: str) -> bool:
-    """Return whether a line of a check's output says that something failed."""
-    return _FAILURE.search(line) is not None
+def tells_failure(output: str) -> bool:
+    """Return whether an output, or a line of one, says that something failed."""
+    return _has_any(output, _FAILING) and _FAILURE.search(output) is not None
+
+
+def _has_any(text: str, letters: Iterable[str]) -> bool:
+    """Return whether a text has some letters in either case: one look, where an expression tries every place."""
+    lowered = text.lower()
+    return any(each in lowered for each in letters)
 
 
 _DETAIL: Final = re.compile(r"\s*\n[ \t]+(\S.*)")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Rows = NDArray[np.int64]
+_FEW = 8
+"""Rows that are found one by one in less time than by a call of NumPy."""
 
 
 class Snapshot:
@@ -190,8 +193,13 @@ class Snapshot:
         if not len(rows):
             return [], []
         starts = self._starts_of(log)
-        owners = np.searchsorted(starts, rows, side="right") - 1
-        return owners.tolist(), (rows - starts[owners]).tolist()
+        if len(rows) <= _FEW:
+            # one by one: a call of NumPy that gives the interpreter's lock away may wait 5 ms for a thread to give it back
+            firsts = starts.tolist()
+            owners = [bisect_right(firsts, row) - 1 for row in rows.tolist()]
+            return owners, [row - firsts[owner] for row, owner in zip(rows.tolist(), owners, strict=True)]
+        found = np.searchsorted(starts, rows, side="right") - 1
+        return found.tolist(), (rows - starts[found]).tolist()
 
     def column(
         self, log: str, name: str, *, start: int = 0, convert: Callable[[Segment], NDArray[Any]] | None = None

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import lamina
@@ -48,7 +49,7 @@ def links_of(vault: Vault) -> set[tuple[Any, ...]]:
     view = vault._memory.view()
     standing: dict[tuple[Any, ...], tuple[Any, ...]] = {}
     rows = view.snapshot.rows("links")
-    for link in view.snapshot.records("links", range(rows)):  # type: ignore[arg-type]
+    for link in view.snapshot.records("links", np.arange(rows)):
         key = (link["source"], link["target"], link["relation"], link["origin"])
         standing[key] = (link["active"], link["weight"], link["note"])
     return {(*key, *what[1:]) for key, what in standing.items() if what[0]}

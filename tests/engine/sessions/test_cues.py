@@ -7,8 +7,10 @@ import re
 from collections.abc import Callable
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from lamina_engine.sessions import cues
+from lamina_engine.sessions import cues, outcomes
 
 
 @pytest.mark.parametrize(
@@ -79,7 +81,7 @@ def test_patterns_of_cues_are_in_small_letters() -> None:
     searched = set(re.findall(r"_holds\((_[A-Z_]+)", inspect.getsource(cues)))
     assert len(searched) >= 12
     for name in sorted(searched):
-        letters = re.sub(r"\\.", "", getattr(cues, name).pattern)
+        letters = re.sub(r"\\.", "", getattr(cues, name).pattern.pattern)
         assert letters == letters.lower(), name
 
 
@@ -95,3 +97,33 @@ def test_patterns_of_cues_are_in_small_letters() -> None:
 )
 def test_options_that_a_reply_lists(reply: str, listed: dict[str, str]) -> None:
     assert cues.options(reply) == listed
+
+
+CUES = {name: value for name, value in vars(cues).items() if isinstance(value, cues.Cue) and value.pieces != ("",)}
+
+
+@pytest.mark.parametrize("name", sorted(CUES))
+@given(data=st.data())
+def test_what_a_cue_finds_holds_one_of_its_pieces(name: str, data: st.DataObject) -> None:
+    cue = CUES[name]
+    text = data.draw(st.from_regex(cue.pattern)).lower()
+    assert (cue.search(text) is None) == (cue.pattern.search(text) is None), text
+
+
+ASCII = st.characters(codec="ascii")
+
+
+@given(st.from_regex(cues._SAID_BY_OTHERS, alphabet=ASCII))
+def test_a_quotation_is_left_out(text: str) -> None:
+    assert cues._unquoted(text) == cues._SAID_BY_OTHERS.sub(" ", text)
+
+
+@given(st.from_regex(outcomes._FAILURE, alphabet=ASCII))
+def test_a_failure_is_told(output: str) -> None:
+    assert outcomes.tells_failure(output)
+
+
+@given(st.from_regex(outcomes._VERDICT, alphabet=ASCII))
+def test_a_verdict_is_found(output: str) -> None:
+    found = outcomes._VERDICT.findall(output[-4000:])
+    assert ("verdict" in outcomes.outcome_facts(output, None)) == bool(found)

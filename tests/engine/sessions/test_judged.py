@@ -99,9 +99,9 @@ def say(memory: Memory, *texts: str, session: str = "s", at_s: int = START, firs
 
 def observed(memory: Memory) -> list[dict[str, Any]]:
     view = memory.view()
-    rows = [row for row in range(view.rows) if view.state.status[row] == 0]
+    rows = np.flatnonzero(view.state.status == 0)
     fields = ("id", "title", "type", "text", "collection", "session", "project", "agent", "created_at")
-    found = view.snapshot.records("chunks", rows, fields)  # type: ignore[arg-type]
+    found = view.snapshot.records("chunks", rows, fields)
     return [record for record in found if record["collection"] == "observations"]
 
 
