@@ -1,6 +1,7 @@
 """Made-up sessions of an agent, as Claude Code writes them: turns with tools and their results, pauses, called agents.
 
-Words are pseudo-words drawn by Zipf's law, so postings are as uneven as those of talk; everything follows from a seed.
+Words are pseudo-words drawn by Zipf's law, so postings are as uneven as those of talk; none is a function word of a language,
+which would make a text one of eleven languages at once. Everything follows from a seed.
 A chunk has some 900 characters, about one turn each, which is what the rates of the benches are said of.
 """
 
@@ -14,6 +15,8 @@ from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 import numpy as np
+
+from lamina_engine.index.languages import language_bits
 
 TURNS: Final = 180
 """Turns of a session, each about one chunk."""
@@ -73,8 +76,11 @@ def _vocabulary() -> list[str]:
     rng = np.random.default_rng(1)
     syllables = [a + b for a in "bcdfghklmnprstvz" for b in ("a", "e", "i", "o", "u", "an", "er", "it")]
     found: dict[str, None] = {}
+    foreign = language_bits()
     while len(found) < _WORDS:
-        found["".join(syllables[i] for i in rng.integers(0, len(syllables), rng.integers(1, 5)))] = None
+        word = "".join(syllables[i] for i in rng.integers(0, len(syllables), rng.integers(1, 5)))
+        if not foreign.get(word):
+            found[word] = None
     return list(found)
 
 
