@@ -54,12 +54,15 @@ def compile_kernels() -> None:
 
     After a change of any kernel's file that takes up to two minutes of one core, and would be timed beside the first bench.
     """
+    from lamina_engine.embed import bundled
     from lamina_engine.index import wordtable
     from lamina_engine.recall.warming import KERNELS, WALK_KERNELS
     from lamina_engine.redact import search
     from lamina_kernels._jit import warm
 
-    for compiling in (warm(KERNELS + WALK_KERNELS), wordtable.begin_compiling(), search.load_kernel()):
+    for compiling in (
+        warm(KERNELS + WALK_KERNELS), wordtable.begin_compiling(), search.load_kernel(), bundled.begin_compiling(),
+    ):  # fmt: skip
         compiling.join()
 
 

@@ -8,7 +8,8 @@ WordLlama's own ``embed(norm=True)`` gives the same vectors (to its float32 sums
 spaces. It differs where white space is anything else: its tokenizer turns line ends, tabs and runs of spaces into
 tokens of their own, which carry no meaning and are left out here.
 
-Words become tokens by byte-pair encoding [1]_, in plain Python over two dictionaries: a word gets ``▁`` in front, is cut
+Words become tokens by byte-pair encoding [1]_, in plain Python over two dictionaries, or the new words of many texts in a
+kernel: a word gets ``▁`` in front, is cut
 into characters (a character outside the vocabulary becomes its UTF-8 bytes), and the adjacent pair with the lowest merge
 rank is joined until none is left, leftmost first. The ids are those of the ``tokenizers`` library. Importing that library
 and building its tokenizer costs a fresh process 150 ms, the dictionaries read back from a cache file 15; both then encode
@@ -30,9 +31,11 @@ import functools
 import hashlib
 import json
 import re
+import sys
+import threading
 from collections.abc import Callable, Sequence
 from heapq import heapify, heappop, heappush
-from itertools import chain
+from itertools import chain, compress, pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -43,6 +46,9 @@ from lamina_engine import after_fork
 from lamina_engine.embed.protocol import check_query, check_texts
 from lamina_engine.embed.weights import cached_path, check_sha256, map_tensors, package_folder, write_cached
 from lamina_engine.errors import EmbeddingError, InvalidArgument, MissingExtra
+from lamina_kernels._jit import compiled_before, is_ready, warm
+from lamina_kernels.bytepairs import join_word_pairs
+from lamina_kernels.layouts import I32, I64
 from lamina_kernels.pooling import pool_words, pool_words_numpy, unit_rows
 
 TOKENIZER_SHA256 = "93248f2a9ec36c7b35f700a033d5f36228aae48db61aee31007fa49062cdeb68"
@@ -57,6 +63,9 @@ _SPECIAL = re.compile("(<unk>|<s>|</s>)")
 
 _LONGEST_KEPT_CHARS = 256
 """Longer words (keys, blobs) are seldom repeated, so they are encoded each time."""
+
+_KERNEL_WORDS = 8_192
+"""New words of a call before Numba is worth its import: Python takes some 50 µs for one that is no word of English."""
 
 
 WEIGHTS_SHA256 = "64b47a2dc493cb8e85944076601189739852d7b64e0e1eedcb1937a251cd9fd5"
@@ -95,6 +104,26 @@ class Merges(NamedTuple):
     """left id << 15 | right id → rank << 15 | joined id."""
 
 
+class _PairTable(NamedTuple):
+    """The same for the kernel, as `lamina_kernels.bytepairs.join_word_pairs` takes them."""
+
+    ids: I32
+    """int32 (1114112,): token of each character, −1 where it has none."""
+    left_starts: I32
+    rights: I32
+    merges: I64
+
+
+def _pair_table(merges: Merges) -> _PairTable:
+    ids = np.full(sys.maxunicode + 1, -1, np.int32)
+    ids[[ord(character) for character in merges.ids]] = list(merges.ids.values())
+    keys = np.fromiter(merges.pairs, np.int64, len(merges.pairs))
+    order = np.argsort(keys)
+    keys, values = keys[order], np.fromiter(merges.pairs.values(), np.int64, len(merges.pairs))[order]
+    starts = np.searchsorted(keys >> _ID_BITS, np.arange((1 << _ID_BITS) + 1))
+    return _PairTable(ids, starts.astype(np.int32), (keys & _ID_MASK).astype(np.int32), values)
+
+
 class BpeVocabulary(dict[str, bytes]):
     """Token ids of words, cached: ``vocabulary[word]`` is little-endian uint16 ids as bytes.
 
@@ -106,6 +135,27 @@ class BpeVocabulary(dict[str, bytes]):
         super().__init__()
         self._merges = merges
         self._limit = limit
+        self._table: _PairTable | None = None
+
+    def learn(self, texts: Sequence[str]) -> None:
+        """Encode what new words texts have in one call, where these are many or the kernel is there."""
+        new = [word for word in set().union(*map(str.split, texts)).difference(self) if _is_kept(word)][: self._limit]
+        if not new or not (is_ready(join_word_pairs) or (len(new) >= _KERNEL_WORDS and _is_kernel_at_hand())):
+            return
+        if len(self) + len(new) > self._limit:
+            self.clear()
+        table = self._table = self._table or _pair_table(self._merges)
+        sizes = np.fromiter(map(len, new), np.int64, len(new)) + 1
+        coded = "".join([f"▁{word}" for word in new]).encode("utf-32-le", "surrogatepass")
+        characters = table.ids[np.frombuffer(coded, "<u4")]
+        whole = (
+            np.minimum.reduceat(characters, np.cumsum(sizes) - sizes) >= 0
+        )  # others have characters of several tokens
+        characters, starts = characters[np.repeat(whole, sizes)], np.cumsum([0, *sizes[whole].tolist()], dtype=np.int64)
+        tokens, stops = np.empty(characters.size, np.uint16), np.empty(starts.size - 1, np.int64)
+        join_word_pairs(characters, starts, table.left_starts, table.rights, table.merges, tokens, stops)
+        coded, spans = tokens.astype("<u2").tobytes(), pairwise([0, *(2 * stops).tolist()])
+        self.update(zip(compress(new, whole.tolist()), (coded[start:stop] for start, stop in spans), strict=True))
 
     def __missing__(self, word: str) -> bytes:
         ids = np.array(encode_word(word, self._merges), dtype="<u2").tobytes()
@@ -114,6 +164,24 @@ class BpeVocabulary(dict[str, bytes]):
                 self.clear()
             self[word] = ids
         return ids
+
+
+def _is_kept(word: str) -> bool:
+    return len(word) <= _LONGEST_KEPT_CHARS and not ("<" in word and _SPECIAL.search(word))
+
+
+@functools.cache
+def begin_compiling() -> threading.Thread:
+    """Compile the kernel for new words on a thread, once a process."""
+    return warm((join_word_pairs,))
+
+
+def _is_kernel_at_hand() -> bool:
+    """Return True if the kernel loads at once; if not, compile it on a thread."""
+    if not compiled_before((join_word_pairs,)):
+        begin_compiling()
+        return False
+    return True
 
 
 def encode_word(word: str, merges: Merges) -> list[int]:
@@ -290,7 +358,9 @@ class WordLlamaEmbedder:
 
         O(words); about 11,000 texts of 130 words (260 tokens) a second on one thread, once their words were seen.
         """
-        return self._pool([self._tokens(text) for text in check_texts(texts)])
+        checked = check_texts(texts)
+        self._vocabulary().learn(checked)
+        return self._pool([self._tokens(text) for text in checked])
 
     def has_word(self, word: str) -> bool:
         """Return True if the table has one vector for a whole word, as for most of English."""
@@ -310,14 +380,15 @@ class WordLlamaEmbedder:
             found = self._sums[word] = np.add.reduce(self._table[tokens].astype(np.float64), axis=0)
         return found
 
-    def _tokens(self, text: str) -> bytes:
-        pieces = self._pieces
-        if pieces is None:
+    def _vocabulary(self) -> BpeVocabulary:
+        if self._pieces is None:
             with self._lock:
                 if self._pieces is None:
                     self._pieces = BpeVocabulary(bundled_merges())
-                pieces = self._pieces
-        return b"".join(map(pieces.__getitem__, text.split()))
+        return self._pieces
+
+    def _tokens(self, text: str) -> bytes:
+        return b"".join(map(self._vocabulary().__getitem__, text.split()))
 
     def _pool(self, texts: list[bytes]) -> NDArray[np.float32]:
         """Sum and normalise by `pool_words` or its twin; the bytes are the same."""

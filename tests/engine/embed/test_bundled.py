@@ -27,6 +27,7 @@ from lamina_engine.embed.bundled import (
 from lamina_engine.embed.protocol import Embedder
 from lamina_engine.embed.weights import CACHE_VARIABLE, package_folder
 from lamina_engine.errors import EmbeddingError, InvalidArgument, MissingExtra
+from lamina_kernels.bytepairs import join_word_pairs
 from tests.oracles.wordllama import embed_whole, embed_words, folder, word_ids
 
 TOKENIZER = folder() / "tokenizers" / "l2_supercat_tokenizer_config.json"
@@ -69,6 +70,53 @@ def test_random_unicode(merges: Merges) -> None:
 @given(st.text())
 def test_any_text(text: str) -> None:
     check(text.split(), shared())
+
+
+def learnt(texts: list[str], merges: Merges, *, limit: int = 200_000) -> BpeVocabulary:
+    vocabulary = BpeVocabulary(merges, limit=limit)
+    join_word_pairs.warm()
+    vocabulary.learn(texts)
+    return vocabulary
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.text(), max_size=4), st.text(alphabet="aeinorst▁<>/unk ", max_size=60))
+def test_many_words_at_once_are_encoded_as_each_alone(texts: list[str], more: str) -> None:
+    vocabulary = learnt([*texts, more], shared())
+    for word, ids in vocabulary.items():
+        assert np.frombuffer(ids, "<u2").tolist() == encode_word(word, shared()), word
+    assert {word for word in more.split() if word.isalpha()} <= set(vocabulary)
+
+
+def test_words_of_real_notes_at_once(merges: Merges, tmp_path: Path) -> None:
+    if not NOTES.exists():
+        pytest.skip(f"no notes at {NOTES}")
+    subprocess.run(["git", "clone", "-q", str(NOTES), str(tmp_path / "til")], check=True, capture_output=True)
+    vocabulary = learnt([note.read_text("utf-8") for note in tmp_path.rglob("*.md")], merges)
+    assert len(vocabulary) > 30_000
+    words = random.Random(1).sample(sorted(vocabulary), 3_000)
+    for word, ref in zip(words, word_ids(words), strict=True):
+        assert np.frombuffer(vocabulary[word], "<u2").tolist() == ref, word
+
+
+def test_what_is_learnt_at_once_has_a_bound(merges: Merges) -> None:
+    vocabulary = learnt(["one two three four " + "x" * 300], merges, limit=3)
+    assert len(vocabulary) == 3
+    vocabulary.learn(["five six"])
+    assert {*vocabulary} == {"five", "six"}
+
+
+def test_a_few_new_words_load_no_kernel(merges: Merges, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    monkeypatch.setattr(bundled, "is_ready", lambda _: False)
+    monkeypatch.setattr(bundled, "_is_kernel_at_hand", lambda: bool(asked.append(True)))
+    vocabulary = BpeVocabulary(merges)
+    vocabulary.learn([" ".join(f"w{i}" for i in range(bundled._KERNEL_WORDS - 1))])
+    assert not vocabulary
+    assert not asked
+    vocabulary.learn([" ".join(f"w{i}" for i in range(bundled._KERNEL_WORDS))])
+    assert not vocabulary
+    assert asked
 
 
 @settings(max_examples=60, deadline=None)
