@@ -331,8 +331,11 @@ _CACHED_CHARS = 64
 def record_batch(log: str, layout: pa.Schema, values: dict[str, Any], stamps: NDArray[np.int64]) -> pa.RecordBatch:
     """Return rows of a log as a record batch, from lists, NumPy or Arrow arrays by column."""
     one = len(stamps) == 1 and log in schema.LOGS
+    recorded_at = pa.array(
+        stamps.tolist() if one else stamps, pa.int64()
+    )  # of an array Arrow asks, and loads, numpy.ma
     columns = [
-        pa.array(stamps)
+        recorded_at
         if name == "recorded_at"
         else _one_row_array(log, name, kind, values[name])
         if one
