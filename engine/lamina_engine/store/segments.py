@@ -331,9 +331,8 @@ _CACHED_CHARS = 64
 def record_batch(log: str, layout: pa.Schema, values: dict[str, Any], stamps: NDArray[np.int64]) -> pa.RecordBatch:
     """Return rows of a log as a record batch, from lists, NumPy or Arrow arrays by column."""
     one = len(stamps) == 1 and log in schema.LOGS
-    recorded_at = pa.array(
-        stamps.tolist() if one else stamps, pa.int64()
-    )  # of an array Arrow asks, and loads, numpy.ma
+    # of an array Arrow would ask whether it is masked, and load numpy.ma for that
+    recorded_at = pa.array(stamps.tolist() if one else stamps, pa.int64())
     columns = [
         recorded_at
         if name == "recorded_at"
