@@ -1,4 +1,4 @@
-"""Byte-pair encoding of many words: adjacent tokens are joined, the pair of the lowest rank first.
+"""Byte-pair encoding of many words: adjacent tokens join, those of the lowest rank first.
 
 The twin is `lamina_engine.embed.bundled.join_pairs`, which keeps a heap and so is quicker for a text of thousands of
 characters. A word has some eight, for which looking through all its pairs at each step is the quickest.

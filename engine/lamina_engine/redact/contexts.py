@@ -497,7 +497,7 @@ class Word:
 
     @functools.cached_property
     def regex(self) -> re.Pattern[str]:
-        """The pattern, compiled when a text first holds the word: few of them occur in most processes."""
+        """Return the compiled pattern; most processes never meet the word."""
         return re.compile(self.pattern, self.flags)
 
 
@@ -569,7 +569,7 @@ def world_places(text: str) -> Iterator[tuple[int, Word]]:
 
 @functools.cache
 def _ends() -> tuple[tuple[KeyClass, re.Pattern[str]], ...]:
-    """Return the expressions of names that announce a secret, compiled when a name may first be one."""
+    """Return the expressions of names that announce a secret, compiled at the first call."""
     words = (
         *((key, regex) for _, _, key, regex in _PLAIN),
         *((KeyClass.PASSWORD, word) for word in _WORLD),

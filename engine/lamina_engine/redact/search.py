@@ -194,12 +194,12 @@ class _Shape:
 
     @functools.cached_property
     def regex(self) -> re.Pattern[str]:
-        """The pattern, compiled when a text first holds one of its literals."""
+        """Return the compiled pattern; most processes never meet its literals."""
         return re.compile(self.pattern, re.ASCII)
 
     @property
     def group(self) -> int:
-        """The group that is the secret."""
+        """Return the number of the group that is the secret."""
         return min(self.regex.groups, 1)
 
 

@@ -104,7 +104,7 @@ def sentences_with_next(text: str) -> Iterator[tuple[str, str]]:
 
 
 class Cue(NamedTuple):
-    """An expression in small letters, and pieces of which one at least stands in all that it finds.
+    """An expression in small letters, and pieces: all that it finds holds at least one.
 
     Most sentences hold no piece, and to look for twenty takes a tenth of what the expression takes.
     """
@@ -121,7 +121,7 @@ class Cue(NamedTuple):
 
 
 def _any(*patterns: str, pieces: str = "") -> Cue:
-    """Compile alternatives, each of which begins where no word goes on; pieces stand between bars."""
+    """Compile alternatives that begin where no word goes on; bars part the pieces."""
     # tried at each letter of most sentences: one that begins with a letter itself, and not with a border or in either case, is
     # turned down by its first letter
     return _cue(rf"(?<!\w)(?:{'|'.join(patterns)})", pieces)

@@ -86,7 +86,7 @@ def tells_failure(output: str) -> bool:
 
 
 def _has_any(text: str, letters: Iterable[str]) -> bool:
-    """Return whether a text has some letters in either case: one look, where an expression tries every place."""
+    """Return whether a text has some letters in either case: far quicker than an expression."""
     lowered = text.lower()
     return any(each in lowered for each in letters)
 
