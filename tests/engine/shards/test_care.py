@@ -30,7 +30,7 @@ def place(made: Path, tmp_path: Path) -> Path:
 
 
 def some_answers(vault: lamina.Vault) -> list[Any]:
-    return [each for n, each in enumerate(answers(vault)) if n % 23 == 0]
+    return list(answers(vault, 23))
 
 
 def test_every_shard_is_verified(place: Path) -> None:

@@ -101,7 +101,5 @@ def test_codes_are_those_of_one_vault(tmp_path: Path) -> None:
         local.shard(tmp_path / "sharded", 2)
     elsewhere = Elsewhere(tmp_path / "sharded", 2)
     with reopened(tmp_path / "local", mode="r") as local, opened(tmp_path / "sharded", elsewhere) as asked:
-        for (question, ours), (_, found) in zip(
-            itertools.islice(answers(local), 0, None, 23), itertools.islice(answers(asked), 0, None, 23), strict=True
-        ):
+        for (question, ours), (_, found) in zip(answers(local, 23), answers(asked, 23), strict=True):
             assert found == ours, question

@@ -37,7 +37,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def some_answers(vault: Vault) -> list[Any]:
-    return [each for n, each in enumerate(answers(vault)) if n % 31 == 0]
+    return list(answers(vault, 31))
 
 
 def test_machines_see_one_sharded_vault_and_answer_as_a_local_one(

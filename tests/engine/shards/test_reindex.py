@@ -50,7 +50,7 @@ def place(made: Path, tmp_path: Path) -> Path:
 
 
 def some_answers(vault: Vault) -> list[Any]:
-    return [each for n, each in enumerate(answers(vault)) if n % 83 == 0]
+    return list(answers(vault, 83))
 
 
 def few(vault: Vault) -> list[Any]:
