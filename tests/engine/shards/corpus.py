@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import random
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import lamina
 from lamina import FixedClock, Vault
+from lamina_engine.index import quantised, vectors
 
 NOW = "2026-06-01T12:00:00Z"
 PROFILES = ("default", "lexical", "temporal", "task", "causal", "episodic", "entity")
@@ -89,6 +93,17 @@ def make(place: Path | str) -> None:
 def reopened(place: Path | str, **options: Any) -> Vault:
     """Open a vault at the moment of the tests."""
     return lamina.open(place, **{"clock": FixedClock(NOW), **options})
+
+
+@contextlib.contextmanager
+def small_codes() -> Iterator[None]:
+    """Make codes from 256 rows on instead of 8,192, and ask them whatever the filter."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in (("MIN_ROWS", 256), ("STEP", 64), ("TRAINING_STEPS", (256, 512)), ("_SAMPLE", 64)):
+            patch.setattr(quantised, name, value)
+        for name in ("NARROW_ROWS", "NARROW_SHARE", "PAST_ROWS"):
+            patch.setattr(vectors, name, 0)
+        yield
 
 
 def plain(found: dict[str, Any]) -> dict[str, Any]:

@@ -11,8 +11,8 @@ import pytest
 
 import lamina
 from lamina import FixedClock, Vault
-from lamina_engine.index import quantised, vectors
-from tests.engine.shards.corpus import NOW, plain, records, reopened
+from lamina_engine.index import quantised
+from tests.engine.shards.corpus import NOW, plain, records, reopened, small_codes
 from tests.engine.store.objectstores import Machines
 
 QUERIES = ("why did we move the database", "deploy tokn", "Datenbank Umzug", "which port does atlas use")
@@ -21,12 +21,7 @@ LATER = "2026-06-20T08:00:00Z"
 
 @pytest.fixture(autouse=True, scope="module")
 def small_indexes() -> Iterator[None]:
-    """Codes from 256 rows on, asked whatever the filter."""
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in (("MIN_ROWS", 256), ("STEP", 64), ("TRAINING_STEPS", (256, 512)), ("_SAMPLE", 64)):
-            patch.setattr(quantised, name, value)
-        for name in ("NARROW_ROWS", "NARROW_SHARE", "PAST_ROWS"):
-            patch.setattr(vectors, name, 0)
+    with small_codes():
         yield
 
 
