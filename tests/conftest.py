@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import shutil
 import signal
 import sys
 import tempfile
@@ -20,6 +21,20 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[1]
 DATA = ROOT.parent / "shared" / "data"
 NOW = "2026-03-01T12:00:00Z"
+
+
+def folder_in_memory() -> Path | None:
+    """Return where the system keeps files in memory, if there is room: containers often have 64 MB."""
+    folder = Path("/dev/shm")
+    if not folder.is_dir() or not os.access(folder, os.W_OK) or shutil.disk_usage(folder).free < 4 * 2**30:
+        return None
+    return folder
+
+
+# Each commit waits for the disk several times. No test really cuts the power, so `tmp_path` needs none.
+MEMORY = folder_in_memory()
+if MEMORY is not None:
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 
 # no deadlines: a busy machine is not a wrong answer
 settings.register_profile("default", deadline=None, max_examples=40)
@@ -106,14 +121,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 item.add_marker(pytest.mark.skip(reason="long form; run with -m slow"))
 
 
-_MEMORY = Path("/dev/shm")
-
-
 @pytest.fixture(scope="module")
 def quick_folder() -> Iterator[Path]:
-    """A folder in memory where the system has one: tests that never really cut the power need no disk."""
-    in_memory = _MEMORY.is_dir() and os.access(_MEMORY, os.W_OK)
-    with tempfile.TemporaryDirectory(prefix="lamina-test-", dir=_MEMORY if in_memory else None) as name:
+    """A folder in memory where the system has one, for tests that cannot have a `tmp_path` each."""
+    with tempfile.TemporaryDirectory(prefix="lamina-test-", dir=MEMORY) as name:
         yield Path(name)
 
 

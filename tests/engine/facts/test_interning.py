@@ -19,6 +19,7 @@ from lamina_engine.facts.entities import EntityDraft, ensure_entities
 from lamina_engine.facts.log import Draft, FactsWritten, write
 from lamina_engine.facts.schema import DraftKind
 from lamina_engine.memory import Memory
+from tests.conftest import MEMORY
 from tests.engine.store.faults import Quick
 
 NAMES = (
@@ -82,7 +83,7 @@ def written(folder: Path, calls: Sequence[list[Draft]]) -> list[Any]:
 @given(data=st.data())
 def test_each_name_once_gives_what_row_after_row_gives(typed: bool, data: st.DataObject) -> None:
     calls = data.draw(st.lists(drafts(typed=typed), min_size=1, max_size=3))
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
         got = written(Path(folder) / "once", calls)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(interning, "_intern_by_name", lambda *_: None)

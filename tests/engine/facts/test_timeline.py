@@ -15,6 +15,7 @@ from lamina_engine.facts import timeline
 from lamina_engine.facts.log import Draft, close, write
 from lamina_engine.facts.view import FactView, fact_view_at
 from lamina_engine.memory import Memory
+from tests.conftest import MEMORY
 from tests.engine.store.faults import Quick
 from tests.oracles.facts import BETWEEN_ENTITIES, DAYS, FUNCTIONAL, TURNED, Op, replay
 
@@ -82,7 +83,7 @@ def play(memory: Memory, clock: FixedClock, op: Op) -> bool:
 @settings(max_examples=25)
 @given(history=histories(), data=st.data())
 def test_both_times_equal_a_replay(history: list[Op], data: st.DataObject) -> None:
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
         clock = FixedClock("2026-01-01")
         memory = Memory(Path(folder) / "vault", create=True, clock=clock, embedder="none", files=Quick())
         taken: list[Op] = []
@@ -103,7 +104,7 @@ def test_both_times_equal_a_replay(history: list[Op], data: st.DataObject) -> No
 @settings(max_examples=25)
 @given(history=histories(kinds=("add",)))
 def test_on_every_day_a_functional_predicate_has_one_value_from_the_first_on(history: list[Op]) -> None:
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
         clock = FixedClock("2026-01-01")
         memory = Memory(Path(folder) / "vault", create=True, clock=clock, embedder="none", files=Quick())
         for op in history:
@@ -122,7 +123,7 @@ def test_on_every_day_a_functional_predicate_has_one_value_from_the_first_on(his
 @given(history=histories(kinds=("add",)), cut=st.integers(0, 14), few=st.sampled_from([0, 64]))
 def test_one_call_says_what_single_calls_say(history: list[Op], cut: int, few: int) -> None:
     history = [op._replace(today=5) for op in history]
-    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+    with tempfile.TemporaryDirectory(dir=MEMORY) as folder, pytest.MonkeyPatch.context() as patch:
         books = []
         for name, calls in (("one", [[op] for op in history]), ("all", [history[:cut], history[cut:]])):
             patch.setattr(timeline, "_FEW_ROWS", few)

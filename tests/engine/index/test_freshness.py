@@ -11,6 +11,7 @@ import lamina
 from lamina import FixedClock, Vault
 from lamina_engine.index.freshness import TIERS, Freshness
 from lamina_engine.index.state import State
+from tests.conftest import MEMORY
 
 KINDS = ("review", "reviewed", "scan", "snooze", "wake", "update", "add")
 STEPS = st.lists(st.tuples(st.sampled_from(KINDS), st.integers(0, 3), st.integers(0, 4)), max_size=12)
@@ -81,7 +82,7 @@ class Model:
 @given(STEPS)
 def test_going_on_from_a_former_version_gives_what_a_new_reading_gives(steps: list[tuple[str, int, int]]) -> None:
     with (
-        tempfile.TemporaryDirectory() as folder,
+        tempfile.TemporaryDirectory(dir=MEMORY) as folder,
         lamina.open(folder, create=True, embedder="none", clock=FixedClock("2026-03-01")) as vault,
     ):
         model = Model(vault)

@@ -15,7 +15,7 @@ import lamina
 from lamina import FixedClock, Vault
 from lamina_engine.clock import format_instant
 from lamina_engine.embed.remote import CallableEmbedder
-from tests.conftest import NOW
+from tests.conftest import MEMORY, NOW
 
 WORDS = ("ada", "billing", "cache", "deploy", "error", "fix", "graph")
 STEP_S = 86_400.0
@@ -67,7 +67,7 @@ def shown(vault: Vault, query: str, profile: str, **options: Any) -> list[tuple[
 def test_a_past_recall_is_that_of_a_vault_fed_the_prefix(history: list[tuple[Any, ...]], data: st.DataObject) -> None:
     cut = data.draw(st.integers(0, len(history)))
     embedder = CallableEmbedder(bag, len(WORDS) + 1, "bag")
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
         whole_clock, part_clock = FixedClock(NOW), FixedClock(NOW)
         with (
             lamina.open(Path(folder) / "whole", create=True, clock=whole_clock, embedder=embedder) as whole,

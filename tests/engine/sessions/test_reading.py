@@ -17,6 +17,7 @@ from lamina_engine.sessions import streams
 from lamina_engine.sessions.events import Event, Thread
 from lamina_engine.sessions.reading import HEAD_BYTES, EventMasker, TranscriptFile, detect, format_of
 from lamina_engine.sessions.streams import MAX_LINE_BYTES
+from tests.conftest import MEMORY
 from tests.engine.sessions.transcripts import SMALL, says, user, write
 
 TOKEN = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
@@ -174,7 +175,7 @@ def test_nothing_in_a_file_ends_the_run(format: str, rows: list[dict[str, Any]],
     data = b"[" + b",".join(lines) + b"]" if format == "chats" else b"\n".join([*lines, rest])
     for suffix in ("jsonl", "json", "log"):
         form(data, suffix)
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
         path = Path(folder) / "x.jsonl"
         path.write_bytes(data)
         file = TranscriptFile(path, "x.jsonl", format, redactor=REDACTOR, options=SMALL, tz="UTC")

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from lamina import FixedClock
 from lamina_engine.memory import Memory
 from lamina_engine.sessions.turns import find_shift
-from tests.conftest import NOW
+from tests.conftest import MEMORY, NOW
 from tests.engine.sessions.transcripts import (
     SMALL,
     at,
@@ -67,7 +67,6 @@ def test_words_that_go_on_with_it(text: str) -> None:
     assert find_shift(0, MINUTE, text) is None
 
 
-SHM = Path("/dev/shm")
 WORDS = st.lists(
     st.sampled_from(["cache", "index", "query", "slow", "disk", "shard", "é", "数据", "retry"]), max_size=30
 ).map(" ".join)
@@ -140,7 +139,7 @@ def test_reading_a_session_as_it_grows_is_reading_it_once(
         )
         for name, steps in zip(names, sessions, strict=False)
     ]
-    with tempfile.TemporaryDirectory(dir=SHM if SHM.is_dir() else None) as temporary:
+    with tempfile.TemporaryDirectory(dir=MEMORY) as temporary:
         folder = Path(temporary)
         with vault(folder, "growing") as memory:
             for step, cut in enumerate([*sorted(cuts), 1.0]):

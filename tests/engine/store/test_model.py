@@ -21,10 +21,8 @@ from lamina_engine.clock import FixedClock
 from lamina_engine.memory import Memory
 from lamina_engine.store.files import Files
 from lamina_engine.store.store import Store
+from tests.conftest import MEMORY
 from tests.engine.store.faults import Crash, FaultyFiles, Quick, orphans
-
-_IN_MEMORY = Path("/dev/shm")
-_FOLDER = _IN_MEMORY if os.access(_IN_MEMORY, os.W_OK) else None
 
 
 @dataclass
@@ -45,7 +43,7 @@ class VaultModel(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.top = Path(tempfile.mkdtemp(prefix="lamina-model-", dir=_FOLDER))
+        self.top = Path(tempfile.mkdtemp(prefix="lamina-model-", dir=MEMORY))
         self.root = self.top / "vault"
         self.clock = FixedClock("2026-03-01")
         self.known: dict[str, Known] = {}
