@@ -107,26 +107,32 @@ class Seen:
 
     def __init__(self, browser: Browser, served: Served, width: int = 1280, **options: Any) -> None:
         self.context = browser.new_context(viewport={"width": width, "height": 800}, **options)
-        self.page: Page = self.context.new_page()
+        self._page: Page = self.context.new_page()
+        self._opened = False
         self.served = served
         self.requests: list[str] = []
         self.complaints: list[str] = []
-        self.page.on("request", lambda request: self.requests.append(request.url))
-        self.page.on("console", self._note)
-        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.page.on("dialog", lambda dialog: self.complaints.append(dialog.message))
-        self.page.goto(served.address)
-        self.page.locator("nav a[aria-current]").wait_for()
+        self._page.on("request", lambda request: self.requests.append(request.url))
+        self._page.on("console", self._note)
+        self._page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self._page.on("dialog", lambda dialog: self.complaints.append(dialog.message))
 
     def _note(self, message: ConsoleMessage) -> None:
         if message.type == "error":
             self.complaints.append(message.text)
 
+    @property
+    def page(self) -> Page:
+        """The tab; with the viewer's address in it, unless a path was opened."""
+        return self._page if self._opened else self.go("/")
+
     def go(self, path: str) -> Page:
-        """Open a path of the viewer in the same tab."""
-        self.page.goto(self.served.base + path)
-        self.page.locator("nav a[aria-current]").wait_for()
-        return self.page
+        """Open a path of the viewer in the same tab; the first brings the token, so that no page is loaded for it alone."""
+        token = "" if self._opened else f"#t={self.served.token}"
+        self._opened = True
+        self._page.goto(f"{self.served.base}{path}{token}")
+        self._page.locator("nav a[aria-current]").wait_for()
+        return self._page
 
 
 @pytest.fixture

@@ -216,19 +216,19 @@ def test_an_empty_vault_says_which_command_fills_it(browser: Browser, tmp_path: 
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("path", ["/search?q=orders&beside=lexical&chunk=db", "/context?prompt=orders", "/health"])
-def test_names_contrast_and_small_screens(browser: Browser, served: Served, path: str, scheme: str) -> None:
+def test_names_contrast_and_small_screens(browser: Browser, served: Served, scheme: str) -> None:
     it = Seen(browser, served, 360, color_scheme=scheme)
     try:
-        page = it.go(path)
-        page.wait_for_timeout(500)
-        assert page.evaluate("document.documentElement.scrollWidth") <= 360
-        unnamed = page.evaluate(
-            """[...document.querySelectorAll("button, a, input, select, textarea")].filter(each =>
-            each.checkVisibility() && !(each.textContent.trim() || each.labels?.length || each.getAttribute("aria-label"))).length"""
-        )
-        assert unnamed == 0
-        assert json.loads(page.evaluate(CONTRAST)) == []
+        for path in ("/search?q=orders&beside=lexical&chunk=db", "/context?prompt=orders", "/health"):
+            page = it.go(path)
+            page.wait_for_timeout(500)
+            assert page.evaluate("document.documentElement.scrollWidth") <= 360, path
+            unnamed = page.evaluate(
+                """[...document.querySelectorAll("button, a, input, select, textarea")].filter(each =>
+                each.checkVisibility() && !(each.textContent.trim() || each.labels?.length || each.getAttribute("aria-label"))).length"""
+            )
+            assert unnamed == 0, path
+            assert json.loads(page.evaluate(CONTRAST)) == [], path
     finally:
         it.context.close()
 

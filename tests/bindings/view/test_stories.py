@@ -203,15 +203,15 @@ def test_an_empty_vault_has_neither(browser: Browser, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("path", ["/timeline", "/timeline?from=s2", "/freshness"])
-def test_small_screens_and_contrast(browser: Browser, told: Served, path: str, scheme: str) -> None:
+def test_small_screens_and_contrast(browser: Browser, told: Served, scheme: str) -> None:
     from tests.bindings.view.test_page import CONTRAST
 
     it = Seen(browser, told, 360, color_scheme=scheme)
     try:
-        page = it.go(path)
-        page.locator("main h2").first.wait_for()
-        assert page.evaluate("document.documentElement.scrollWidth") <= 360
-        assert json.loads(page.evaluate(CONTRAST)) == []
+        for path in ("/timeline", "/timeline?from=s2", "/freshness"):
+            page = it.go(path)
+            page.locator("main h2").first.wait_for()
+            assert page.evaluate("document.documentElement.scrollWidth") <= 360, path
+            assert json.loads(page.evaluate(CONTRAST)) == [], path
     finally:
         it.context.close()
