@@ -11,13 +11,13 @@ import pytest
 import lamina
 from lamina import FixedClock
 from lamina_engine.care.verify import verify
-from tests.engine.shards.corpus import NOW, answers, make, plain, records, reopened
+from tests.engine.shards.corpus import NOW, answers, plain, records, reopened
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def made(corpus_vault: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("pair")
-    make(place / "local")
+    shutil.copytree(corpus_vault, place / "local")
     with reopened(place / "local") as local:
         local.shard(place / "sharded", 3)
     return place

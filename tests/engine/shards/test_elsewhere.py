@@ -18,7 +18,7 @@ from lamina_engine.memory import Memory
 from lamina_engine.shards.asking import asking_elsewhere
 from lamina_engine.shards.elsewhere import Answering, Version, VersionGone
 from lamina_engine.shards.memory import ShardedMemory
-from tests.engine.shards.corpus import NOW, answers, change, make, plain, records, reopened, small_codes
+from tests.engine.shards.corpus import NOW, answers, change, plain, records, reopened, small_codes
 
 
 class Elsewhere:
@@ -39,9 +39,9 @@ def opened(place: Path, elsewhere: Elsewhere) -> Vault:
 
 
 @pytest.fixture(scope="module")
-def pair(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def pair(corpus_vault: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("pair")
-    make(place / "local")
+    shutil.copytree(corpus_vault, place / "local")
     with reopened(place / "local") as local:
         local.shard(place / "sharded", 3)
     return place

@@ -21,17 +21,17 @@ from lamina_engine.errors import ChunkNotFound, StoreDenied, VaultCorrupt, Vault
 from lamina_engine.shards import presence
 from lamina_engine.store import publishing
 from lamina_engine.store.objects import Objects
-from tests.engine.shards.corpus import answers, change, make, plain, records, reopened
+from tests.engine.shards.corpus import answers, change, plain, records, reopened
 from tests.engine.store.objectstores import Machines
 
 AWAY = "shards/01"
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def made(corpus_vault: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A vault of everything in three shards, beside itself in one."""
     place = tmp_path_factory.mktemp("made")
-    make(place / "local")
+    shutil.copytree(corpus_vault, place / "local")
     with reopened(place / "local") as local:
         local.shard(place / "sharded", 3)
     return place

@@ -15,7 +15,7 @@ from lamina_engine.errors import VaultLocked
 from lamina_engine.shards import store as stores
 from lamina_engine.shards import writing
 from lamina_engine.shards.opening import open_shard
-from tests.engine.shards.corpus import NOW, answers, make, records, reopened
+from tests.engine.shards.corpus import NOW, answers, records, reopened
 
 LATER = "2026-06-20T08:00:00Z"
 
@@ -25,9 +25,9 @@ class Died(BaseException):
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def made(corpus_vault: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("pair")
-    make(place / "local")
+    shutil.copytree(corpus_vault, place / "local")
     with reopened(place / "local") as local:
         local.shard(place / "sharded", 3)
     return place

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from lamina_engine.shards.writing import UnionTransaction
 from lamina_engine.store import publishing
 from lamina_engine.store.objects import Objects
 from lamina_engine.store.publishing import PublishedFiles
-from tests.engine.shards.corpus import NOW, answers, change, make, records, reopened
+from tests.engine.shards.corpus import NOW, answers, change, records, reopened
 from tests.engine.store.objectstores import Machines
 
 CLOCK = FixedClock(NOW)
@@ -24,9 +25,9 @@ LATER = "2026-06-20T08:00:00Z"
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def made(corpus_vault: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("local") / "vault"
-    make(place)
+    shutil.copytree(corpus_vault, place)
     return place
 
 

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from tests.engine.shards.corpus import answers, make, plain, reopened
+from tests.engine.shards.corpus import answers, plain, reopened
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def made(corpus_vault: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A vault of everything."""
     place = tmp_path_factory.mktemp("local") / "vault"
-    make(place)
+    shutil.copytree(corpus_vault, place)
     return place
 
 

@@ -22,7 +22,7 @@ from lamina_engine.errors import ReindexGateError, VaultCorrupt
 from lamina_engine.reindex.sharded import ShardedJob
 from lamina_engine.reports import Progress
 from lamina_engine.store import publishing
-from tests.engine.shards.corpus import answers, change, make, plain, records, reopened
+from tests.engine.shards.corpus import answers, change, plain, records, reopened
 from tests.engine.shards.test_interruptions import die_at
 from tests.engine.store.objectstores import Machines
 from tests.engine.test_reindex import constant, model
@@ -34,10 +34,10 @@ QUERIES = ("why did we move the database", "deploy tokn", "Datenbank Umzug", "wh
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def made(corpus_vault: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The vault beside itself in three shards."""
     place = tmp_path_factory.mktemp("made")
-    make(place / "local")
+    shutil.copytree(corpus_vault, place / "local")
     with reopened(place / "local") as local:
         local.shard(place / "sharded", 3)
     return place

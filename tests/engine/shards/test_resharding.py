@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +13,17 @@ import pytest
 import lamina
 from lamina import FixedClock, Vault
 from lamina_engine.errors import InvalidArgument, VaultCorrupt
-from tests.engine.shards.corpus import answers, change, make, plain, records, reopened
+from tests.engine.shards.corpus import answers, change, plain, records, reopened
 from tests.engine.store.objectstores import Machines
 
 LATER = "2026-06-20T08:00:00Z"
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def made(corpus_vault: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The vault beside itself in eight shards."""
     place = tmp_path_factory.mktemp("made")
-    make(place / "local")
+    shutil.copytree(corpus_vault, place / "local")
     with reopened(place / "local") as local:
         local.shard(place / "in-8", 8)
     return place

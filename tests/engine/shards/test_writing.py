@@ -9,7 +9,7 @@ import pytest
 
 import lamina
 from lamina import FixedClock, Vault
-from tests.engine.shards.corpus import answers, change, make, reopened
+from tests.engine.shards.corpus import answers, change, reopened
 
 LATER = "2026-06-20T08:00:00Z"
 
@@ -20,9 +20,9 @@ def require_equal(local: Vault, sharded: Vault) -> None:
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def made(corpus_vault: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("local") / "vault"
-    make(place)
+    shutil.copytree(corpus_vault, place)
     return place
 
 
