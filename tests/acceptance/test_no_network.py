@@ -21,6 +21,8 @@ from typing import Any
 
 import pytest
 
+from lamina_kernels._jit import _user_cache
+
 REFUSE = r"""
 import os, sys
 EVENTS = {"socket.connect", "socket.getaddrinfo", "socket.gethostbyname", "socket.gethostbyaddr", "socket.sendto", "socket.sendmsg"}
@@ -42,6 +44,8 @@ COMMANDS: dict[str, list[str]] = {
     "add": ["add", "The nightly backup runs at 02:00 UTC."],
     "doctor": ["doctor"],
 }
+KERNELS = os.environ.get("NUMBA_CACHE_DIR") or str(_user_cache() / "lamina" / "numba")
+"""Compiled kernels of this machine: another home has none, and each process would compile them."""
 EVENTS = ("session-start", "prompt", "session-end")
 CLIENT = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
 CONVERSATION: tuple[dict[str, Any], ...] = (
@@ -52,16 +56,24 @@ CONVERSATION: tuple[dict[str, Any], ...] = (
 )
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home and a project with a vault; what runs there may reach nothing."""
-    (tmp_path / "hook").mkdir()
-    (tmp_path / "hook" / "sitecustomize.py").write_text(REFUSE)
-    (tmp_path / "project").mkdir()
-    run(tmp_path, ["init"])
-    run(tmp_path, ["add", "We moved to PostgreSQL 16 because SQLite could not take two writers."])
-    assert attempts(tmp_path) == []
-    return tmp_path
+    folder = tmp_path_factory.mktemp("home")
+    (folder / "hook").mkdir()
+    (folder / "hook" / "sitecustomize.py").write_text(REFUSE)
+    (folder / "project").mkdir()
+    run(folder, ["init"])
+    run(folder, ["add", "We moved to PostgreSQL 16 because SQLite could not take two writers."])
+    assert attempts(folder) == []
+    return folder
+
+
+@pytest.fixture
+def folder(made: Path) -> Path:
+    """The same for all tests: no answer of theirs hangs on what another one added."""
+    (made / "attempts").unlink(missing_ok=True)
+    return made
 
 
 def environ(folder: Path) -> dict[str, str]:
@@ -73,6 +85,7 @@ def environ(folder: Path) -> dict[str, str]:
         "HOME": str(folder),
         "ATTEMPTS": str(folder / "attempts"),
         "XDG_CONFIG_HOME": str(folder / "c"),
+        "NUMBA_CACHE_DIR": KERNELS,
     }
 
 
