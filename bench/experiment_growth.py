@@ -39,6 +39,8 @@ HELD_OUT: Final = 50
 """Questions whose nearest rows are looked for one and all."""
 FORGOTTEN: Final = 1_000
 FACTS: Final = 20_000
+PROCESSES: Final = 5
+"""Processes that are started for a time to the first answer; the median of them counts."""
 LINKED: Final = 5
 """One row of so many is linked with the next one."""
 
@@ -223,12 +225,12 @@ def own_mib() -> float:
 
 
 def cold(place: Path, questions: Path, *as_of: str) -> tuple[float, float]:
-    """Return the time to the first answer of a process, s, and its own memory after all of them, MiB: medians of five.
+    """Return the time to the first answer of a process, s, and its own memory after all of them, MiB: medians of `PROCESSES`.
 
     The memory is without what Python and NumPy take, and with that of all other libraries and of compiled kernels.
     """
     command = [sys.executable, "-c", COLD, str(place), str(questions), *as_of]
-    done = [subprocess.run(command, capture_output=True, text=True, check=True).stdout for _ in range(5)]
+    done = [subprocess.run(command, capture_output=True, text=True, check=True).stdout for _ in range(PROCESSES)]
     seconds_, mib = np.median([json.loads(each) for each in done], axis=0)
     return float(seconds_), float(mib)
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
+import functools
 import itertools
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,10 +19,13 @@ RIDDLE = re.compile(r"(?:what|which|who|whom|whose|whether|how|where|when)\b", r
 LONGEST = 90
 
 
-def definitions(path: Path) -> Iterator[ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef]:
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            yield node
+@functools.cache  # both tests of a source read it; of the tree nothing is kept
+def read(path: Path) -> tuple[list[str], list[str]]:
+    """Return the names that a source defines, and the first lines of its docstrings."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    found = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)]
+    firsts = [text.splitlines()[0] for node in [tree, *found] if (text := ast.get_docstring(node))]
+    return [path.stem, *(node.name for node in found)], firsts
 
 
 def words_of(name: str) -> set[str]:
@@ -41,12 +44,9 @@ def test_the_glossary_is_short_and_names_each_word_once() -> None:
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_no_name_uses_a_retired_word(path: Path) -> None:
-    names = [path.stem, *(node.name for node in definitions(path))]
-    assert [name for name in names if words_of(name) & RETIRED] == []
+    assert [name for name in read(path)[0] if words_of(name) & RETIRED] == []
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_docstrings_begin_with_their_subject(path: Path) -> None:
-    nodes = [ast.parse(path.read_text(encoding="utf-8")), *definitions(path)]
-    firsts = [text.splitlines()[0] for node in nodes if (text := ast.get_docstring(node))]
-    assert [line for line in firsts if RIDDLE.match(line) or len(line) > LONGEST] == []
+    assert [line for line in read(path)[1] if RIDDLE.match(line) or len(line) > LONGEST] == []

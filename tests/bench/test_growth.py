@@ -27,7 +27,12 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
     return replace(found, queries=found.queries[:10], held_out=found.held_out[:10])
 
 
-def test_growth_is_measured_on_a_vault_of_made_up_rows(corpus: Corpus, tmp_path: Path) -> None:
+def test_growth_is_measured_on_a_vault_of_made_up_rows(
+    corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(experiment_growth, "PROCESSES", 1)
+    monkeypatch.setattr(experiment_growth, "FACTS", 2_000)
+    monkeypatch.setattr("os.sync", lambda: None)  # waits for all that anybody on the machine writes
     found = experiment_growth.measure(corpus, 1_500, tmp_path, reindex=True)
     assert found["rows"] == 1_500
     assert found["recall_at_10"] > 0.95
