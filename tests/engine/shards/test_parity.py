@@ -35,7 +35,8 @@ def test_recall_gives_the_bytes_of_the_local_vault(
         report = local.shard(tmp_path / "sharded", shards, by=by)  # type: ignore[arg-type]
         assert sum(report.rows) == local.stats()["rows"]
         with reopened(tmp_path / "sharded") as sharded:
-            for (asked, ours), (_, theirs) in zip(told, answers(sharded), strict=True):
+            every = 1 if shards in (2, 8) else 5  # one in five has every profile with every filter, and all moments
+            for (asked, ours), (_, theirs) in zip(told[::every], answers(sharded, every), strict=True):
                 assert theirs == ours, asked
 
 
