@@ -82,6 +82,7 @@ print(int(plain.acquire(blocking=False)), kept.anew)
 def test_a_child_recalls_and_writes_while_a_thread_of_its_parent_held_everything(tmp_path: Path) -> None:
     code = """
 import lamina
+after_fork._IMPORT_WAIT_S = 1.0  # a thread that imports waits for what is held below: the fork waits in vain
 vault = lamina.open(sys.argv[1], create=True, embedder="none")
 vault.add([{"text": f"note {i} of the gateway", "id": f"id{i}"} for i in range(20)])
 def asked():

@@ -47,6 +47,10 @@ def bundled() -> Callable[[str], int]:
     return lambda text: len(tokenizer.encode(text).ids)
 
 
+SIZES = [600, pytest.param(2_000, marks=pytest.mark.slow)]
+"""Texts and blocks that are tried."""
+
+
 def test_the_oracle_counts_what_is_known(cl100k: Callable[[str], int]) -> None:
     assert {text: cl100k(text) for text in KNOWN} == KNOWN
 
@@ -60,15 +64,17 @@ def test_the_table_is_the_beginning_of_the_published_one(cl100k: Callable[[str],
     assert known == [encoding.decode_single_token_bytes(rank) for rank in range(RANKS)]
 
 
-@settings(max_examples=2_000, deadline=None)
 @given(st.lists(st.sampled_from(PIECES) | st.text(max_size=6), max_size=30).map("".join))
 def _is_never_under(counts: tuple[Callable[[str], int], ...], text: str) -> None:
     text = text.encode("utf-8", "replace").decode()
     assert count_tokens(text) >= max(count(text) for count in counts) - (not text)
 
 
-def test_no_text_has_more_tokens_than_are_counted(cl100k: Callable[[str], int], bundled: Callable[[str], int]) -> None:
-    _is_never_under((cl100k, bundled))
+@pytest.mark.parametrize("n", SIZES, ids=["short", "long"])
+def test_no_text_has_more_tokens_than_are_counted(
+    cl100k: Callable[[str], int], bundled: Callable[[str], int], n: int
+) -> None:
+    settings(max_examples=n, deadline=None)(_is_never_under)((cl100k, bundled))
 
 
 def texts() -> dict[str, list[str]]:
@@ -120,15 +126,16 @@ def any_record(draw: random.Random) -> dict[str, Any]:
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("n", SIZES, ids=["short", "long"])
 def test_no_block_exceeds_its_budget_by_either_tokenizer(
-    tmp_path: Path, cl100k: Callable[[str], int], bundled: Callable[[str], int]
+    tmp_path: Path, cl100k: Callable[[str], int], bundled: Callable[[str], int], n: int
 ) -> None:
-    """Rendered as agents get them: two thousand blocks of hostile and foreign text."""
+    """Rendered as agents get them: blocks of hostile and foreign text."""
     from lamina_engine.context.budget import BlockFill
     from lamina_engine.context.rendering import Item
 
     draw = random.Random(2)
-    for _ in range(2_000):
+    for _ in range(n):
         records = [any_record(draw) for _ in range(draw.randint(1, 6))]
         items = [
             Item("search", str(n), each["text"], each["type"], "notes", "a.md", "2026-02-20", "9 days", "fresh", title=each["title"] or "")
