@@ -138,10 +138,10 @@ def _reason(error: Exception) -> str:
 
 
 def _spare_executor(tasks: Sequence[ReadTask]) -> Executor | None:
-    """Return an executor of spare processes; None where that costs more than it saves."""
+    """Return an executor of processes beside this one; None where it costs more than it saves."""
     if len(tasks) < 2 or sum(task.size for task in tasks) < PARALLEL_BYTES:
         return None
-    workers = spare_workers()
+    workers = count_workers()
     return SubprocessExecutor(workers) if workers else None
 
 
@@ -186,11 +186,12 @@ _BOOTSTRAP: Final = (
 )
 
 
-def spare_workers() -> int:
-    """Return how many processes would have a spare CPU, at most `MAX_WORKERS`."""
+def count_workers() -> int:
+    """Return how many processes read: one for each CPU, as the one that writes mostly waits for them."""
     if getattr(sys, "frozen", False) or not sys.executable:
         return 0  # there is no interpreter to start
-    return min(usable_cpus() - 1, MAX_WORKERS)
+    cpus = usable_cpus()
+    return min(cpus, MAX_WORKERS) if cpus > 1 else 0
 
 
 class SubprocessExecutor:

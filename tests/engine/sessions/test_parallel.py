@@ -26,7 +26,7 @@ from lamina_engine.sessions import write as writing
 from lamina_engine.sessions.events import Event
 from lamina_engine.sessions.ingest import ingest_sessions
 from lamina_engine.sessions.notes import SessionNotes
-from lamina_engine.sessions.parallel import MAX_WORKERS, FileReader, ReadTask, SubprocessExecutor, spare_workers
+from lamina_engine.sessions.parallel import MAX_WORKERS, FileReader, ReadTask, SubprocessExecutor, count_workers
 from lamina_engine.sessions.reading import SessionOptions
 from tests.conftest import NOW
 from tests.engine.sessions.transcripts import SMALL, says, user, write
@@ -154,13 +154,13 @@ def test_modules_of_the_folder_one_stands_in_are_not_run(tmp_path: Path, monkeyp
     assert there(PID) != [os.getpid()]
 
 
-def test_one_cpu_is_left_for_the_one_who_asks(monkeypatch: pytest.MonkeyPatch) -> None:
-    counts = {1: 0, 2: 1, 64: MAX_WORKERS}
+def test_each_of_two_cpus_gets_a_reader(monkeypatch: pytest.MonkeyPatch) -> None:
+    counts = {1: 0, 2: 2, 64: MAX_WORKERS}
     for cpus, workers in counts.items():
         monkeypatch.setattr(os, "sched_getaffinity", lambda _, n=cpus: set(range(n)), raising=False)
-        assert spare_workers() == workers
+        assert count_workers() == workers
     monkeypatch.setattr(sys, "frozen", True, raising=False)
-    assert spare_workers() == 0
+    assert count_workers() == 0
 
 
 TOKEN = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
@@ -256,13 +256,13 @@ def test_many_bytes_are_read_beside_this_process_unasked(
             super().__init__(workers)
 
     monkeypatch.setattr(opening, "SubprocessExecutor", Watched)
-    monkeypatch.setattr(opening, "spare_workers", lambda: 1)
+    monkeypatch.setattr(opening, "count_workers", lambda: 1)
     ref = told(tmp_path / "ref", folder, None)
     assert not asked
     monkeypatch.setattr(opening, "PARALLEL_BYTES", 20_000)
     assert told(tmp_path / "got", folder, None) == ref
     assert asked == [1]
-    monkeypatch.setattr(opening, "spare_workers", lambda: 0)
+    monkeypatch.setattr(opening, "count_workers", lambda: 0)
     assert told(tmp_path / "again", folder, None) == ref
     assert asked == [1]
 
