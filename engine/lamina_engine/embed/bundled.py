@@ -8,12 +8,11 @@ WordLlama's own ``embed(norm=True)`` gives the same vectors (to its float32 sums
 spaces. It differs where white space is anything else: its tokenizer turns line ends, tabs and runs of spaces into
 tokens of their own, which carry no meaning and are left out here.
 
-Words become tokens by byte-pair encoding [1]_, in plain Python over two dictionaries, or the new words of many texts in a
-kernel: a word gets ``▁`` in front, is cut
-into characters (a character outside the vocabulary becomes its UTF-8 bytes), and the adjacent pair with the lowest merge
-rank is joined until none is left, leftmost first. The ids are those of the ``tokenizers`` library. Importing that library
-and building its tokenizer costs a fresh process 150 ms, the dictionaries read back from a cache file 15; both then encode
-a word in about 15 µs.
+Words become tokens by byte-pair encoding [1]_, in plain Python over two dictionaries, or the new words of many texts in
+a kernel: a word gets ``▁`` in front, is cut into characters (a character outside the vocabulary becomes its UTF-8
+bytes), and the adjacent pair with the lowest merge rank is joined until none is left, leftmost first. The ids are those
+of the ``tokenizers`` library. Importing that library and building its tokenizer costs a fresh process 150 ms, the
+dictionaries read back from a cache file 15; both then encode a word in about 15 µs.
 
 Provenance. Package ``wordllama`` by Lee Miller, MIT licence. Its weights derive from the token tables of Llama 2 and
 Phi-3, and its tokenizer is Llama 2's; redistributors should know those models' licences. The package's code is not
@@ -148,9 +147,8 @@ class BpeVocabulary(dict[str, bytes]):
         sizes = np.fromiter(map(len, new), np.int64, len(new)) + 1
         coded = "".join([f"▁{word}" for word in new]).encode("utf-32-le", "surrogatepass")
         characters = table.ids[np.frombuffer(coded, "<u4")]
-        whole = (
-            np.minimum.reduceat(characters, np.cumsum(sizes) - sizes) >= 0
-        )  # others have characters of several tokens
+        # a word with a character of several tokens is encoded when it is asked for
+        whole = np.minimum.reduceat(characters, np.cumsum(sizes) - sizes) >= 0
         characters, starts = characters[np.repeat(whole, sizes)], np.cumsum([0, *sizes[whole].tolist()], dtype=np.int64)
         tokens, stops = np.empty(characters.size, np.uint16), np.empty(starts.size - 1, np.int64)
         join_word_pairs(characters, starts, table.left_starts, table.rights, table.merges, tokens, stops)

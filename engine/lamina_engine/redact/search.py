@@ -218,9 +218,8 @@ def _finders() -> tuple[LiteralScan, list[list[tuple[int, _Finder]]]]:
     finders: list[list[tuple[int, _Finder]]] = [[] for _ in range(scan.size)]
     for literal, back, finder in rows:
         number = scan.number(literal)
-        if not any(
-            known is finder and at == back for at, known in finders[number]
-        ):  # "sk-A" and "sk-a" are one literal
+        # "sk-A" and "sk-a" are one literal
+        if not any(known is finder and at == back for at, known in finders[number]):
             finders[number].append((back, finder))
     return scan, finders
 
