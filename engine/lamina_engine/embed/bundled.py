@@ -63,6 +63,9 @@ _SPECIAL = re.compile("(<unk>|<s>|</s>)")
 _LONGEST_KEPT_CHARS = 256
 """Longer words (keys, blobs) are seldom repeated, so they are encoded each time."""
 
+_FEW_WORDS = 64
+"""New words of a call up to which Python encodes them: a small add enters no kernel."""
+
 _KERNEL_WORDS = 8_192
 """New words of a call before Numba is worth its import: Python takes some 50 µs for one that is no word of English."""
 
@@ -139,7 +142,9 @@ class BpeVocabulary(dict[str, bytes]):
     def learn(self, texts: Sequence[str]) -> None:
         """Encode what new words texts have in one call, where these are many or the kernel is there."""
         new = [word for word in set().union(*map(str.split, texts)).difference(self) if _is_kept(word)][: self._limit]
-        if not new or not (is_ready(join_word_pairs) or (len(new) >= _KERNEL_WORDS and _is_kernel_at_hand())):
+        if len(new) <= _FEW_WORDS:
+            return
+        if not (is_ready(join_word_pairs) or (len(new) >= _KERNEL_WORDS and _is_kernel_at_hand())):
             return
         if len(self) + len(new) > self._limit:
             self.clear()

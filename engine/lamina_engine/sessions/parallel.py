@@ -187,7 +187,7 @@ _BOOTSTRAP: Final = (
 
 
 def count_workers() -> int:
-    """Return how many processes read: one for each CPU, as the one that writes mostly waits for them."""
+    """Return the number of processes that read: the one that writes mostly waits for them."""
     if getattr(sys, "frozen", False) or not sys.executable:
         return 0  # there is no interpreter to start
     cpus = usable_cpus()

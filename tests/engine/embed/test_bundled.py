@@ -75,7 +75,9 @@ def test_any_text(text: str) -> None:
 def learnt(texts: list[str], merges: Merges, *, limit: int = 200_000) -> BpeVocabulary:
     vocabulary = BpeVocabulary(merges, limit=limit)
     join_word_pairs.warm()
-    vocabulary.learn(texts)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bundled, "_FEW_WORDS", 0)
+        vocabulary.learn(texts)
     return vocabulary
 
 
@@ -99,7 +101,17 @@ def test_words_of_real_notes_at_once(merges: Merges, tmp_path: Path) -> None:
         assert np.frombuffer(vocabulary[word], "<u2").tolist() == ref, word
 
 
-def test_what_is_learnt_at_once_has_a_bound(merges: Merges) -> None:
+def test_a_few_words_enter_no_kernel(merges: Merges) -> None:
+    join_word_pairs.warm()
+    vocabulary = BpeVocabulary(merges)
+    vocabulary.learn([" ".join(f"w{i}" for i in range(bundled._FEW_WORDS))])
+    assert not vocabulary
+    vocabulary.learn([" ".join(f"w{i}" for i in range(bundled._FEW_WORDS + 1))])
+    assert len(vocabulary) == bundled._FEW_WORDS + 1
+
+
+def test_what_is_learnt_at_once_has_a_bound(merges: Merges, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bundled, "_FEW_WORDS", 0)
     vocabulary = learnt(["one two three four " + "x" * 300], merges, limit=3)
     assert len(vocabulary) == 3
     vocabulary.learn(["five six"])
