@@ -6,7 +6,7 @@ hence exact in any order: a vector depends on its text alone, never on batch, th
 
 WordLlama's own ``embed(norm=True)`` gives the same vectors (to its float32 sums) for texts whose white space is single
 spaces. It differs where white space is anything else: its tokenizer turns line ends, tabs and runs of spaces into
-tokens of their own, which carry no meaning and are left out here.
+tokens of their own, as does a space before a control token, which carry no meaning and are left out here.
 
 Words become tokens by byte-pair encoding [1]_, in plain Python over two dictionaries, or the new words of many texts in
 a kernel: a word gets ``▁`` in front, is cut into characters (a character outside the vocabulary becomes its UTF-8

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from lamina_engine.embed import bundled
@@ -254,6 +254,7 @@ def test_equals_the_libraries(dim: int) -> None:
 @given(st.lists(st.text(alphabet=st.characters(codec="utf-8", exclude_characters="▁"), min_size=1), max_size=20))
 def test_equals_whole_text_tokenisation_over_single_spaces(parts: list[str]) -> None:
     text = " ".join(" ".join(parts).split())
+    assume(not bundled._SPECIAL.search(text))  # a space before a control token is a token there
     got = wordllama_shared().embed_query(text).astype(np.float64)
     ref = embed_whole(text)
     assert abs(got @ ref - (1.0 if text else 0.0)) <= 1e-6
