@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 
 from lamina_kernels._jit import kernel
 from lamina_kernels.layouts import I64
+
+_FEW: Final = 64
+"""So many numbers are sorted by insertion: sooner than the digits of one byte are counted and the counts added up."""
+_DIGITS: Final = 256
+_TOP_SHIFT: Final = 56
+_SIGN: Final = 128
 
 
 def _examples() -> tuple[object, ...]:
@@ -14,7 +22,7 @@ def _examples() -> tuple[object, ...]:
 
 @kernel(examples=[_examples])
 def sort_rows(out_rows: I64, size: int) -> None:
-    """Sort the first numbers by Shell's method; Numba's own sort takes seconds to compile.
+    """Sort the first numbers by their bytes, the lowest byte first; Numba's own sort takes seconds to compile.
 
     Parameters
     ----------
@@ -25,17 +33,41 @@ def sort_rows(out_rows: I64, size: int) -> None:
 
     Notes
     -----
-    About O(n^1.3), by Knuth's gaps.
+    O(n) for each byte in which any two differ. It branches on no comparison: of 300 numbers a sort that compares guesses
+    wrong a thousand times.
     """
-    gap = 1
-    while gap < size // 3:
-        gap = 3 * gap + 1
-    while gap > 0:
-        for i in range(gap, size):
+    if size <= _FEW:
+        for i in range(1, size):
             row = out_rows[i]
             j = i
-            while j >= gap and out_rows[j - gap] > row:
-                out_rows[j] = out_rows[j - gap]
-                j -= gap
+            while j > 0 and out_rows[j - 1] > row:
+                out_rows[j] = out_rows[j - 1]
+                j -= 1
             out_rows[j] = row
-        gap //= 3
+        return
+    differing = np.int64(0)
+    for i in range(1, size):
+        differing |= out_rows[i] ^ out_rows[0]
+    source, target, places = out_rows, np.empty(size, np.int64), np.empty(_DIGITS, np.int64)
+    passes = 0
+    for shift in range(0, _TOP_SHIFT + 1, 8):
+        if (differing >> shift) & (_DIGITS - 1) == 0:
+            continue
+        flip = _SIGN if shift == _TOP_SHIFT else 0  # the negative ones come first
+        places[:] = 0
+        for i in range(size):
+            places[((source[i] >> shift) & (_DIGITS - 1)) ^ flip] += 1
+        before = 0
+        for digit in range(_DIGITS):
+            count = places[digit]
+            places[digit] = before
+            before += count
+        for i in range(size):
+            digit = ((source[i] >> shift) & (_DIGITS - 1)) ^ flip
+            target[places[digit]] = source[i]
+            places[digit] += 1
+        source, target = target, source
+        passes += 1
+    if passes & 1:
+        for i in range(size):
+            out_rows[i] = source[i]

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
+import numpy as np
 from msgspec.structs import replace
 
 from lamina_engine.chunks.reading import fields_at
@@ -54,22 +55,21 @@ class Explained:
 
     def hits(self) -> list[Hit]:
         """Return the kept candidates, in their order."""
-        c, kept = self._candidates, self._kept
+        c, kept = self._candidates, np.array(self._kept, np.int64)
         rows = c.rows[kept]
-        columns = zip(
-            kept, rows.tolist(), fields_at(self._view, rows), c.score[kept].tolist(), c.lexical_rank[kept].tolist(),
-            c.vector_rank[kept].tolist(), strict=True,
-        )  # fmt: skip
+        ranks = (c.lexical_rank[kept] | c.vector_rank[kept]).tolist()
+        if self._linked or self._facts.chunks or self._by_time:
+            vias = [self._via(*each) for each in zip(self._kept, rows.tolist(), ranks, strict=True)]
+        else:
+            vias = [None if rank else "following" for rank in ranks]
+        columns = zip(fields_at(self._view, rows), c.score[kept].tolist(), vias, strict=True)
         return [
-            replace(
-                stored.hit, score=score, via=self._via(at, row, lexical or vector), _terms=partial(self._terms, place),
-                **current,
-            )
-            for place, (at, row, (stored, current), score, lexical, vector) in enumerate(columns)
-        ]  # fmt: skip
+            replace(stored.hit, score=score, via=via, _terms=partial(self._terms, place), **current)
+            for place, ((stored, current), score, via) in enumerate(columns)
+        ]
 
     def _via(self, position: int, row: int, rank: int) -> str | None:
-        """Return what brought a candidate in; None for a direct match."""
+        """Return what brought a candidate in, which a lane ranked unless ``rank`` is 0; None for a direct match."""
         link = self._linked.get(position)
         if link is not None:
             return link.via

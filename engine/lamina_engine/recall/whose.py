@@ -169,7 +169,7 @@ def _match_names(view: View, text: str) -> list[tuple[str, tuple[Place, ...], fl
     if not names.ordered:
         return []
     words = _WORD.findall(text)
-    forms = [fold(word) for word in words]
+    forms = _WORD.findall(text.lower()) if text.isascii() else [fold(word) for word in words]
     free = [True] * len(words)
     found: dict[tuple[Place, ...], tuple[str, float]] = {}
     begins = [start for start, form in enumerate(forms) if len(form) < _HEAD or form[:_HEAD] in names.heads]
@@ -182,10 +182,10 @@ def _match_names(view: View, text: str) -> list[tuple[str, tuple[Place, ...], fl
             if places and all(free[start:stop]) and not (length == 1 and forms[start] in STOP_WORDS):
                 free[start:stop] = [False] * length
                 found.setdefault(places, (" ".join(words[start:stop]), 1.0))
-    for word, form, is_free in zip(words, forms, free, strict=True):
-        places = _place_of_form(names, word, form) if is_free and form[:_HEAD] in names.heads else ()
+    for at in begins:
+        places = _place_of_form(names, words[at], forms[at]) if free[at] and len(forms[at]) >= _HEAD else ()
         if places:
-            found.setdefault(places, (word, _FORM))
+            found.setdefault(places, (words[at], _FORM))
     for word, codes in agents_by_word(view, text).items():
         values = view.categories.values("agent")
         places = tuple(Place("agent", values[code]) for code in sorted(codes))
