@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from lamina_engine.facts.questions import AnswerSet
 
     # Answer is the type of a base class, as text
+    from lamina_engine.recall.pipeline import Description
     from lamina_engine.results import Answer, Chunk, Explanation, Hit, JSONValue, NamedScope, Snippet, WindowTrace  # noqa: F401
 
 _HTML_ROWS = 50
@@ -164,21 +165,26 @@ class Hits(Results["Hit"]):
         snapshot: int,
         as_of: str | None,
         took_ms: float,
+        missing: Sequence[str],
         rate: Callable[[], float],
-        trace: Mapping[str, object],
+        describe: Callable[[], Description],
         cut: Callable[[str, int | None], Snippet],
     ) -> None:
         from lamina_engine.results import Hit
 
-        super().__init__(hits, Hit, cast("Sequence[str]", trace.get("incomplete", ())))
+        super().__init__(hits, Hit, missing)
         self.query: str = query
         self.profile: str = profile
         self.snapshot: int = snapshot
         self.as_of: str | None = as_of
         self.took_ms: float = took_ms
         self._rate = rate
-        self._trace = trace
+        self._describe = describe
         self._cut = cut
+
+    @property
+    def _trace(self) -> Mapping[str, object]:
+        return self._describe().trace
 
     @property
     def confidence(self) -> float:

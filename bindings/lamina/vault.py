@@ -893,7 +893,7 @@ class Vault:
         return Hits(
             outcome.hits, query=query, profile=outcome.profile, snapshot=outcome.version,
             as_of=None if as_of is None else format_instant(self._memory.moment(as_of, "as_of", tz)),
-            took_ms=outcome.took_ms, rate=outcome.rate, trace=outcome.trace, cut=outcome.snippet,
+            took_ms=outcome.took_ms, missing=outcome.missing, rate=outcome.rate, describe=outcome.describe, cut=outcome.snippet,
         )  # fmt: skip
 
     def why_not(self, query: str, id: str, **options: Unpack[RecallOptions]) -> Absence:

@@ -280,6 +280,40 @@ def gather_exact_dots(addresses: I64, starts: I64, rows: I64, query: F64, plan: 
         out[i] = _exact_dot(_address_of(addresses, starts, rows[i], query.size), query, plan, sums)
 
 
+def _fill_examples() -> tuple[object, ...]:
+    return *_exact_examples()[:-1], np.full(2, np.nan)
+
+
+@kernel(examples=[_fill_examples])
+def fill_exact_dots(addresses: I64, starts: I64, rows: I64, query: F64, plan: I64, out: F64) -> None:
+    """Exact dot products where none is known.
+
+    Parameters
+    ----------
+    addresses, starts, rows, query, plan
+        As for `gather_exact_dots`.
+    out : float64 (m,)
+        Read and written: each NaN becomes what `gather_exact_dots` gives.
+
+    Notes
+    -----
+    O(m + u d) for u unknown ones.
+    """
+    sums, unknown = np.empty(_DEEPEST), np.empty(rows.size, np.int64)
+    count = 0
+    for i in range(rows.size):
+        if math.isnan(out[i]):
+            unknown[count] = i
+            count += 1
+    for i in range(-_AHEAD, count):
+        if i + _AHEAD < count:
+            _prefetch_row(addresses, starts, rows[unknown[i + _AHEAD]], query.size)
+        if i < 0:
+            continue
+        place = _address_of(addresses, starts, rows[unknown[i]], query.size)
+        out[unknown[i]] = np.float32(_exact_dot(place, query, plan, sums))
+
+
 def _proposal_examples() -> tuple[object, ...]:
     addresses, starts, rows, query, plan, _ = _exact_examples()
     promises, out = np.ones(2, np.float32), (np.empty(1, np.int64), np.empty(1, np.float32))

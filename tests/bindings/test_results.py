@@ -113,7 +113,9 @@ def test_hits_as_a_table(hits: Hits) -> None:
     assert [terms["coverage"] for terms in table["terms"].to_pylist()] == [hit.terms["coverage"] for hit in hits]
     assert [dict(terms["words"]) for terms in table["terms"].to_pylist()] == [hit.terms["words"] for hit in hits]
     assert json.loads(table["metadata"].to_pylist()[[hit.id for hit in hits].index("one")]) == {"n": [1]}
-    empty = Hits([], query="", profile="", snapshot=1, as_of=None, took_ms=0.0, rate=float, trace={}, cut=hits._cut)
+    empty = Hits(
+        [], query="", profile="", snapshot=1, as_of=None, took_ms=0.0, missing=(), rate=float, describe=hits._describe, cut=hits._cut
+    )  # fmt: skip
     assert empty.to_arrow().schema == table.schema
     assert (len(empty), empty.to_dict()["hits"], empty.explain()["hits"]) == (0, [], [])
 

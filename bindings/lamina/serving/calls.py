@@ -222,7 +222,7 @@ def _sent(call: str, result: Any) -> object:
     if call == "recall":
         outcome = result._cut.__self__
         return _Recalled(
-            list(result), outcome.profile, outcome.version, result.took_ms, outcome.trace, outcome.stems, outcome.patterns,
+            list(result), outcome.profile, outcome.version, result.took_ms, *outcome.describe(),
             result.query, result.as_of, result.confidence,
         )  # fmt: skip
     if call == "facts.ask":
@@ -241,7 +241,7 @@ def _sent(call: str, result: Any) -> object:
 
 def _read_hits(body: bytes) -> Hits:
     from lamina_engine.recall.operators import Clause
-    from lamina_engine.recall.pipeline import Outcome
+    from lamina_engine.recall.pipeline import Description, Outcome
     from lamina_engine.results import Hit, NamedScope
 
     sent = _decode(body, _Recalled)
@@ -249,19 +249,14 @@ def _read_hits(body: bytes) -> Hits:
         sent.trace["scope"] = msgspec.convert(sent.trace["scope"], tuple[NamedScope, ...])
     hits = msgspec.convert(sent.hits, list[Hit], dec_hook=_made)
     patterns = msgspec.convert(sent.patterns, tuple[tuple[Clause, float], ...])
+    missing = tuple(sent.trace.get("incomplete", ()))
     outcome = Outcome(
-        hits,
-        sent.profile,
-        sent.version,
-        sent.took_ms,
-        sent.trace,
-        sent.stems,
-        patterns,
-        partial(float, sent.confidence),
-    )
+        hits, sent.profile, sent.version, sent.took_ms, missing,
+        partial(Description, sent.trace, sent.stems, patterns), partial(float, sent.confidence),
+    )  # fmt: skip
     return Hits(
         hits, query=sent.query, profile=sent.profile, snapshot=sent.version, as_of=sent.as_of, took_ms=sent.took_ms,
-        rate=outcome.rate, trace=sent.trace, cut=outcome.snippet,
+        missing=missing, rate=outcome.rate, describe=outcome.describe, cut=outcome.snippet,
     )  # fmt: skip
 
 

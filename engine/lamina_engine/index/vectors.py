@@ -22,6 +22,7 @@ from lamina_kernels.distances import (
     Located,
     best_proposals,
     exact_dots,
+    fill_exact_dots,
     gather_dots,
     gather_exact_dots,
     pairwise_plan,
@@ -161,6 +162,14 @@ class VectorBlocks:
             some = slice(start, start + _GATHER)
             out[some] = exact_dots(self.gather(rows[some]), vector)
         return out
+
+    def fill_dots(self, rows: Rows, query: F32, out: NDArray[np.float64]) -> None:
+        """Replace each NaN in float64 (m,) by what `dots` gives for its row; the rows are those of a lane."""
+        if fill_exact_dots.ready and self.arrays:
+            vector = as_query(query, self.dim).astype(np.float64)
+            fill_exact_dots(*self.located, rows, vector, pairwise_plan(self.dim), out)
+        elif len(unknown := np.isnan(out).nonzero()[0]):
+            out[unknown] = self.dots(rows[unknown], query)
 
     def scan(
         self,

@@ -10,7 +10,7 @@ import numpy as np
 from msgspec import Struct
 
 from lamina_engine.chunks.turns import QUESTION
-from lamina_engine.recall.lanes import Words, cosines
+from lamina_engine.recall.lanes import Words, cosines, fill_cosines
 from lamina_engine.recall.score import (
     AgeScale,
     age_scale,
@@ -90,23 +90,16 @@ def score_candidates(
     question = view.categories.code("role", QUESTION)  # after the column: it reads the names
     roles = roles if question >= 0 else _NO_ROLES
     previous = view.previous if profile.spread or roles.size else _NO_ROWS
+    beside = words.scores_of(vector)
     joined = join_lanes(
-        lexical.rows,
-        lexical.scores,
-        vector.rows,
-        vector.scores,
-        words.scores_of(vector),
-        previous,
-        live,
-        roles,
-        question,
+        lexical.rows, lexical.scores, vector.rows, vector.scores, beside, previous, live, roles, question
     )
     rows, bm25, cosine = joined.rows, joined.lexical_score, joined.vector_score
     # a row's score does not depend on the batch: those of the lanes are what these calls would give
-    if len(rest := np.isnan(bm25).nonzero()[0]):
+    is_known = beside.size == vector.rows.size and not previous.size
+    if not is_known and len(rest := np.isnan(bm25).nonzero()[0]):
         bm25[rest] = words.score(rows[rest])
-    if len(rest := np.isnan(cosine).nonzero()[0]):
-        cosine[rest] = cosines(view, query, rows[rest])
+    fill_cosines(view, query, rows, cosine)
     ranks = (
         _rank_scores(rows, lexical, vector, share, profile.rank_constant) if profile.fusion == "ranks" else _NO_SCORES
     )

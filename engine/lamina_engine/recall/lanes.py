@@ -318,3 +318,11 @@ def cosines(view: View, query: F32 | None, rows: I64) -> F64:
         has = rows < view.vector_rows
         out[has] = view.vectors.dots(rows[has], query)
     return out
+
+
+def fill_cosines(view: View, query: F32 | None, rows: I64, cosine: F64) -> None:
+    """Replace each NaN by what `cosines` gives for its row."""
+    if query is not None and view.vector_rows == view.rows:  # as a rule
+        view.vectors.fill_dots(rows, query, cosine)
+    elif len(unknown := np.isnan(cosine).nonzero()[0]):
+        cosine[unknown] = cosines(view, query, rows[unknown])

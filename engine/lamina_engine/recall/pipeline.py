@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import time
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
@@ -50,6 +50,8 @@ if TYPE_CHECKING:
     from lamina_engine.recall.operators import Clause
     from lamina_engine.recall.spelling import Corrections
 
+T = TypeVar("T")
+
 _PARALLEL_ROWS: Final = 1 << 18
 """Least rows at which a second thread for one lane pays off: in smaller vaults threads wait longer for each other's Python
 than a scan of codes takes."""
@@ -60,6 +62,16 @@ _NO_ROWS: Final = np.empty(0, np.int64)
 DEFAULT: Final = "default"
 
 
+class Description(NamedTuple):
+    """What a recall understood and looked at."""
+
+    trace: dict[str, Any]
+    stems: Mapping[str, float]
+    """Words that were asked for, corrected ones among them, each with its weight; see `Outcome.snippet`."""
+    patterns: tuple[tuple[Clause, float], ...]
+    """Prefixes and typos that were asked for."""
+
+
 class Outcome(Struct, frozen=True):
     """Result of a recall."""
 
@@ -67,30 +79,33 @@ class Outcome(Struct, frozen=True):
     profile: str
     version: int
     took_ms: float
-    trace: dict[str, Any]
-    stems: Mapping[str, float]
-    """Words that were asked for, corrected ones among them, each with its weight; see `snippet`."""
-    patterns: tuple[tuple[Clause, float], ...]
-    """Prefixes and typos that were asked for."""
+    missing: tuple[str, ...]
+    """Shards without which it was read."""
+    _describe: Callable[[], Description]
     _rate: Callable[[], float]
 
     def rate(self) -> float:
         """Return the confidence that the hits hold an answer; see `lamina_engine.recall.relevance`."""
         return self._rate()
 
+    def describe(self) -> Description:
+        """Return what was understood and looked at; made when first asked for."""
+        return self._describe()
+
     def __reduce__(self) -> tuple[type[Outcome], tuple[Any, ...]]:
-        return Outcome, (*msgspec.structs.astuple(self)[:-1], functools.partial(float, self.rate()))
+        known = functools.partial(Description, *self.describe()), functools.partial(float, self.rate())
+        return Outcome, (*msgspec.structs.astuple(self)[:-2], *known)
 
     def snippet(self, text: str, width: int | None = None) -> Snippet:
         """Return the window of a text that matches the question best. O(length of the text)."""
         from lamina_engine.recall.snippets import WIDTH, cut_snippet
 
-        weights = self.stems
+        _, weights, patterns = self.describe()
         analyzer = query_analyzer().of(language_of(text.split()))
-        if self.patterns:
+        if patterns:
             from lamina_engine.recall.clauses import weigh_stems
 
-            weights = weigh_stems(text, weights, self.patterns, analyzer)
+            weights = weigh_stems(text, weights, patterns, analyzer)
         return cut_snippet(text, weights, analyzer, width=WIDTH if width is None else width)
 
 
@@ -221,11 +236,9 @@ def recall(memory: Memory, text: str, *, with_facts: bool = False, **options: An
     ranked = rank_question(memory, text, with_facts=with_facts, **options)
     found = [] if ranked.held_back else ranked.hits()
     took_ms = (time.perf_counter() - started) * 1e3
-    view, request, last = ranked.view, ranked.request, ranked.pages[-1]
-    return Outcome(
-        found, request.profile.id, view.snapshot.version, took_ms, _trace(view, request, last), last.words.stems(),
-        last.operators.patterns if last.operators is not None else (), ranked.pages[0].rate,
-    )  # fmt: skip
+    snapshot, describe = ranked.view.snapshot, _Once(functools.partial(_describe, ranked))
+    profile, rate = ranked.request.profile.id, ranked.pages[0].rate
+    return Outcome(found, profile, snapshot.version, took_ms, snapshot.missing, describe, rate)
 
 
 def rank_question(
@@ -281,9 +294,10 @@ def _read_request(
 
         parsed = read_flags(view, request.parsed)
         request = msgspec.structs.replace(request, parsed=parsed if parsed.clauses else None, text=parsed.text)
-    if profile.dialogue.named:
-        request = msgspec.structs.replace(request, named=named_agents(view, request.text))
-    request = msgspec.structs.replace(request, scopes=find_scopes(view, request, request.scope))
+    if profile.dialogue.named and (named := named_agents(view, request.text)):
+        request = msgspec.structs.replace(request, named=named)
+    if scopes := find_scopes(view, request, request.scope):
+        request = msgspec.structs.replace(request, scopes=scopes)
     window = find_window(view, request)
     if window is None:
         return view, request
@@ -384,7 +398,7 @@ def _rank(memory: Memory, view: View, request: Request, page: Page, *, with_fact
     rate = (
         _sure
         if near.size
-        else _Rating(
+        else _Once(
             functools.partial(_rate, memory, view, request, words, query, corrections, facts, candidates.rows, order)
         )
     )
@@ -406,16 +420,16 @@ def _rank(memory: Memory, view: View, request: Request, page: Page, *, with_fact
     return found, page.next(view, candidates, ranked, kept, whole)
 
 
-class _Rating:
-    """Confidence of a page, computed when first asked for."""
+class _Once(Generic[T]):
+    """Something about a recall, computed when first asked for."""
 
     __slots__ = ("_compute", "_known")
 
-    def __init__(self, compute: Callable[[], float]) -> None:
+    def __init__(self, compute: Callable[[], T]) -> None:
         self._compute = compute
-        self._known: float | None = None
+        self._known: T | None = None
 
-    def __call__(self) -> float:
+    def __call__(self) -> T:
         if self._known is None:
             self._known = self._compute()
         return self._known
@@ -484,6 +498,12 @@ def _pack(view: View, page: Page, candidates: Candidates, order: list[int]) -> l
         return str(view.snapshot.values("chunks", "text", row)[0])
 
     return [order[i] for i in pack(order, page.wanted, page.budget, text_of)]
+
+
+def _describe(ranked: Ranked) -> Description:
+    last = ranked.pages[-1]
+    patterns = last.operators.patterns if last.operators is not None else ()
+    return Description(_trace(ranked.view, ranked.request, last), last.words.stems(), patterns)
 
 
 def _trace(view: View, request: Request, ranked: Ranking) -> dict[str, Any]:

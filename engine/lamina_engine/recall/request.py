@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping
 
@@ -18,6 +17,7 @@ from lamina_engine.recall.operators import ParsedQuery, parse_query
 from lamina_engine.recall.time_window import TimeWindow, check_mode
 from lamina_engine.recall.whose import PreferredScope
 from lamina_engine.recall.whose import check_mode as check_scope_mode
+from lamina_kernels.distances import unit_rows, unit_rows_numpy
 
 PER_SOURCE = 2
 """Hits of one file, unless the caller says otherwise: an index or a long page must not fill the list."""
@@ -282,8 +282,13 @@ def _vector(vector: NDArray[np.float32] | list[float] | None, dim: int | None) -
         )
     if found.shape != (dim,):
         raise InvalidArgument(f"vector has shape {found.shape}, this vault's space has dimension {dim}")
-    wide = found.astype(np.float64)
-    length = math.sqrt(float((wide * wide).cumsum()[-1])) if dim else 0.0
-    if not math.isfinite(length):  # squares of float32 do not overflow
+    row = np.ascontiguousarray(found)[np.newaxis]
+    if unit_rows.ready:
+        unit = np.empty_like(row)
+        is_finite = unit_rows(row, unit) < 0
+    else:
+        is_finite = bool(np.isfinite(row).all())
+        unit = unit_rows_numpy(row) if is_finite else row
+    if not is_finite:
         raise InvalidArgument("vector holds NaN or infinity; give finite numbers")
-    return (found / length).astype(np.float32) if length > 0 else found
+    return unit[0]

@@ -10,6 +10,7 @@ from lamina_kernels.graph import beam, chains, hops, injection
 
 KERNELS: Final[tuple[Kernel[..., object], ...]] = (
     distances.best_proposals,
+    distances.fill_exact_dots,
     distances.gather_exact_dots,
     distances.row_dots,
     inverted.find_terms,
@@ -26,6 +27,7 @@ KERNELS: Final[tuple[Kernel[..., object], ...]] = (
     terms.scan_bm25,
     terms.gather_counts,
     distances.gather_dots,
+    distances.unit_rows,
 )
 WALK_KERNELS: Final[tuple[Kernel[..., object], ...]] = (
     injection.gather_neighbours_kernel,
