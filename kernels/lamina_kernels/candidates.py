@@ -101,10 +101,9 @@ def join_lanes(
     room = 3 * (lexical.size + vector.size)
     out, scores = np.empty((4, room), np.int64), np.empty((2, room))
     n = join_lanes_kernel(
-        lexical, lexical_scores, vector, vector_scores, beside, previous, live, roles, question,
-        out[0], out[1], out[2], out[3], scores[0], scores[1],
-    )  # fmt: skip
-    return Joined(out[0, :n], out[1, :n], out[2, :n], out[3, :n], scores[0, :n], scores[1, :n])
+        lexical, lexical_scores, vector, vector_scores, beside, previous, live, roles, question, out, scores
+    )
+    return Joined(*out[:, :n], *scores[:, :n])
 
 
 def join_lanes_numpy(
@@ -222,8 +221,8 @@ def _distinct(rows: I64) -> I64:
 
 def _join_examples() -> tuple[object, ...]:
     rows, one = np.zeros(1, np.int64), np.ones(1)
-    none, out = np.zeros(1, np.int32), (np.empty(6, np.int64) for _ in range(4))
-    return rows, one, rows, one, one, np.full(1, -1), np.ones(1, np.uint8), none, 1, *out, np.empty(6), np.empty(6)
+    none, out = np.zeros(1, np.int32), np.empty((4, 6), np.int64)
+    return rows, one, rows, one, one, np.full(1, -1), np.ones(1, np.uint8), none, 1, out, np.empty((2, 6))
 
 
 def _score_examples() -> tuple[object, ...]:
@@ -269,12 +268,8 @@ def join_lanes_kernel(
     live: U8,
     roles: I32,
     question: int,
-    out_rows: I64,
-    out_lexical: I64,
-    out_vector: I64,
-    out_before: I64,
-    out_lexical_score: F64,
-    out_vector_score: F64,
+    out: I64,
+    out_scores: F64,
 ) -> int:
     """Join two lanes; see `join_lanes`.
 
@@ -282,8 +277,8 @@ def join_lanes_kernel(
     ----------
     lexical, lexical_scores, vector, vector_scores, beside, previous, live, roles, question
         As for `join_lanes`.
-    out_rows, out_lexical, out_vector, out_before : int64 (3 (l + v),)
-    out_lexical_score, out_vector_score : float64 (3 (l + v),)
+    out : int64 (4, 3 (l + v))
+    out_scores : float64 (2, 3 (l + v))
         Written: the fields of `Joined`.
 
     Returns
@@ -295,6 +290,8 @@ def join_lanes_kernel(
     -----
     O(c log c) for c candidates.
     """
+    out_rows, out_lexical, out_vector, out_before = out[0], out[1], out[2], out[3]
+    out_lexical_score, out_vector_score = out_scores[0], out_scores[1]
     size = lexical.size + vector.size
     direct_room = np.empty(2 * size, np.int64)
     direct_room[: lexical.size] = lexical
@@ -408,8 +405,8 @@ def _rank_examples() -> tuple[object, ...]:
     one, row, code = np.ones(1), np.zeros(1, np.int64), np.zeros(1, np.int32)
     traits = RowTraits(row, code, code, code, np.ones(2), np.ones(2), np.ones(2))
     matched = row, one, one, np.full(1, -1), 1.0, 0.5, 0.5, np.empty(0), np.empty(0, np.uint8), 0.5
-    scores = (np.empty(1) for _ in range(6))
-    return *matched, *traits, np.empty(0), 0.5, 0, 1.0, Formula(), *scores, np.empty(1, np.int64), np.empty(2, np.int64)
+    order, newest = np.empty(1, np.int64), np.empty(2, np.int64)
+    return *matched, *traits, np.empty(0), 0.5, 0, 1.0, Formula(), np.empty((6, 1)), order, newest
 
 
 @kernel(examples=[_rank_examples])
@@ -436,12 +433,7 @@ def rank_candidates(
     aged_us: int,
     speed: float,
     formula: Formula,
-    out_coverage: F64,
-    out_own: F64,
-    out_received: F64,
-    out_semantic: F64,
-    out_factor: F64,
-    out_score: F64,
+    out: F64,
     out_order: I64,
     out_newest: I64,
 ) -> tuple[int, bool, float]:
@@ -465,8 +457,8 @@ def rank_candidates(
         Divides half-lives, with ``least_match``.
     formula : Formula
         Without what ``least_match`` sets.
-    out_coverage, out_own, out_received, out_semantic, out_factor, out_score : float64 (n,)
-        Written.
+    out : float64 (6, n)
+        Written: coverage, own, received and semantic match, factor, score.
     out_order : int64 (n,)
         Written: positions by score, then newer, then position.
     out_newest : int64 (2,)
@@ -481,6 +473,14 @@ def rank_candidates(
     -----
     O(n log n).
     """
+    out_coverage, out_own, out_received, out_semantic, out_factor, out_score = (
+        out[0],
+        out[1],
+        out[2],
+        out[3],
+        out[4],
+        out[5],
+    )
     match_candidates_kernel(
         bm25, cosine, before, ceiling, share, spread, own, asks, answers, out_coverage, out_own, out_received, out_semantic,
     )  # fmt: skip

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from lamina_kernels._jit import kernel
 from lamina_kernels.layouts import F64, I64, U8, U16, U32, TermRows
+from lamina_kernels.sorting import order_keys, sort_rows
 from lamina_kernels.terms import ZONES
 
 MOST_ROWS = 1 << 16
@@ -37,8 +38,11 @@ _AT_ONCE = 1024  # rows, or as many entries as they have
 _COMMON = 16  # codes whose parts are computed once for each length
 _IN_ROOM = np.uint64(MOST_ROWS - 1)
 _SPREAD = 40_503.0  # odd: whole lengths, as they mostly are, go to slots of their own
-_ROOM = 16_384
-_TESTED = 256  # sums compared together: few enough that one hit costs little, enough to vectorise
+ROOM = 16_384
+"""Rows whose scores are added up before the best of them are kept."""
+_BLOCK = 16  # sums of which the greatest is known before the best are collected
+_LOW_BITS = 32  # of a score, which a bound can do without
+_TESTED = 64  # sums compared together: few enough that one hit costs little, enough to vectorise
 
 
 class Inverted(NamedTuple):
@@ -216,7 +220,7 @@ def _block_example() -> TermRows:
 
 
 def _order_examples() -> tuple[object, ...]:
-    return np.zeros(2, np.int64), np.zeros(2)
+    return 1, 2, np.zeros(2, np.int64), np.ones(2)
 
 
 def _best_examples() -> tuple[object, ...]:
@@ -232,9 +236,12 @@ def _best_examples() -> tuple[object, ...]:
         1,
         0,
         np.zeros(1, np.int64),
+        1,
+        0,
+        0.0,
         np.zeros(MOST_ROWS),
-        np.zeros(1, np.int64),
-        np.zeros(1),
+        np.zeros(2 + ROOM, np.int64),
+        np.zeros(2 + ROOM),
         np.zeros(1),
     )
 
@@ -350,43 +357,62 @@ def _first_from(rows: U16, start: int, stop: int, row: int) -> int:
 
 
 @kernel
-def _sink_first(rows: I64, scores: F64) -> None:
-    """Restore the heap below its first entry, the worst: lowest score, then lowest row."""
-    row, score, size = rows[0], scores[0], rows.size
-    i, child = 0, 1
-    while child < size:
-        other = child + 1
-        if other < size and (
-            scores[other] < scores[child] or (scores[other] == scores[child] and rows[other] < rows[child])
-        ):
-            child = other
-        if scores[child] > score or (scores[child] == score and rows[child] > row):
-            break
-        rows[i], scores[i] = rows[child], scores[child]
-        i = child
-        child = 2 * i + 1
-    rows[i], scores[i] = row, score
+def _passed_by(wanted: int, sums: F64, live: U8, low: int) -> float:
+    """Return a score that so many rows from ``low`` on pass; 0 where none is found."""
+    # as many blocks have a row that does: their best rows are few enough to sort
+    bits = sums.view(np.int64)  # of scores from 0 on, in their order
+    size = max(min(bits.size // (2 * wanted), _BLOCK), 1)
+    best = np.empty(bits.size // size, np.int64)
+    if best.size < wanted:
+        return 0.0
+    for block in range(best.size):
+        start = block * size
+        part, most = bits[start : start + size], np.int64(0)
+        if live.size == 0:
+            for i in range(size):
+                most = max(most, part[i])
+        else:
+            for i in range(size):
+                if live[low + start + i] != 0:
+                    most = max(most, part[i])
+        best[block] = most >> _LOW_BITS
+    sort_rows(best, best.size)
+    least = best[best.size - wanted]
+    return float(np.int64((least - 1) << _LOW_BITS).view(np.float64)) if least > 0 else 0.0
 
 
 @kernel
-def _collect_best(sums: F64, live: U8, low: int, first: int, rows: I64, scores: F64) -> None:
-    """Put into the heap what of the rows ``low`` on beats its worst entry, and clear the sums."""
+def _keep_best(k: int, rows: I64, scores: F64, count: int) -> int:
+    """Order the first entries, best first, and return how many of the k best there are."""
+    bits, order = scores[:count].view(np.int64), np.arange(count)
+    order_keys(~bits, order)  # entries of one score stand in the order of their rows, the newest first
+    kept = min(k, count)
+    chosen, values = np.empty(kept, np.int64), np.empty(kept)
+    for i in range(kept):
+        chosen[i], values[i] = rows[order[i]], scores[order[i]]
+    rows[:kept], scores[:kept] = chosen, values
+    return kept
+
+
+@kernel
+def _collect_best(sums: F64, live: U8, low: int, first: int, least: float, rows: I64, scores: F64, count: int) -> int:
+    """Append the rows from ``low`` on that pass a score, the newest first, and clear the sums; return how many there are."""
     stop = sums.size
     while stop > 0:
         start = max(stop - _TESTED, 0)
         part = sums[start:stop]  # LLVM vectorises a loop from 0 over a slice
-        least = scores[0]
         beats = False
         for i in range(part.size):
             beats |= part[i] > least
         if beats:
             for i in range(part.size - 1, -1, -1):
                 row = low + start + i
-                if part[i] > scores[0] and (live.size == 0 or live[row] != 0):
-                    rows[0], scores[0] = first + row, part[i]
-                    _sink_first(rows, scores)
+                if part[i] > least and (live.size == 0 or live[row] != 0):
+                    rows[count], scores[count] = first + row, part[i]
+                    count += 1
         part[:] = 0.0
         stop = start
+    return count
 
 
 @kernel(examples=[_best_examples])
@@ -406,12 +432,15 @@ def best_postings(
     stop: int,
     first: int,
     beside: I64,
+    k: int,
+    count: int,
+    least: float,
     out_sums: F64,
     out_rows: I64,
     out_scores: F64,
     out_beside: F64,
-) -> None:
-    """Keep the k best rows of this segment and of those before it, and score some others.
+) -> tuple[int, float]:
+    """Keep what can be the k best rows of this segment and of those before it, and score some others.
 
     Parameters
     ----------
@@ -436,17 +465,25 @@ def best_postings(
         Number of the segment's first row. Segments come newest first.
     beside : int64 (s,)
         Row numbers, in any order: those of the segment below the stop are scored, live or not.
+    k : int
+        > 0.
+    count, least
+        What the call for the segment before returned; 0 and 0 at first.
     out_sums : float64 (MOST_ROWS,)
         Room for sums; 0 before and after.
-    out_rows, out_scores : int64 (k,), float64 (k,)
-        Read and written: the best rows so far, as a heap whose worst entry stands first; k > 0. Scores of 0 stand for
-        none, and before the first segment all are 0. Equal scores: the higher row is better.
+    out_rows, out_scores : int64 (2 k + ROOM,), float64 (2 k + ROOM,)
+        Read and written: the rows kept so far, for `order_best`.
     out_beside : float64 (s,)
         Written: the scores of those rows.
 
+    Returns
+    -------
+    (int, float)
+        How many rows are kept, and a score that the k best pass or reach.
+
     Notes
     -----
-    O(n + p + s log k) for p postings and s rows that were among the best at their time. Scores have the bits of
+    O(n + p) for p postings, and a sort where more than 2 k rows are kept. Scores have the bits of
     `lamina_kernels.terms.scan_bm25`.
     """
     frequencies, norms = np.empty(CODES), np.empty(length_values.size)
@@ -463,7 +500,7 @@ def best_postings(
     left = spans[:, 1].copy()
     low = stop
     while low > 0:
-        high, low = low, max(low - _ROOM, 0)
+        high, low = low, max(low - ROOM, 0)
         for t in range(query_hashes.size):
             begin = _first_from(inverted.rows, spans[t, 0], left[t], low)
             rows, codes = inverted.rows[begin : left[t]], inverted.codes[begin : left[t]]
@@ -485,33 +522,30 @@ def best_postings(
             row = beside[i] - first
             if low <= row < high:
                 out_beside[i] = out_sums[row - low]
-        _collect_best(out_sums[: high - low], live, low, first, out_rows, out_scores)
+        sums = out_sums[: high - low]
+        if least == 0.0:
+            least = _passed_by(k, sums, live, low)
+        count = _collect_best(sums, live, low, first, least, out_rows, out_scores, count)
+        if count > 2 * k:
+            count = _keep_best(k, out_rows, out_scores, count)
+            least = out_scores[k - 1]
+    return count, least
 
 
 @kernel(examples=[_order_examples])
-def order_best(out_rows: I64, out_scores: F64) -> int:
+def order_best(k: int, count: int, out_rows: I64, out_scores: F64) -> int:
     """Order what `best_postings` kept, best first.
 
     Parameters
     ----------
-    out_rows, out_scores : int64 (k,), float64 (k,)
-        Read and written.
+    k, count : int
+        How many are wanted, and kept.
+    out_rows, out_scores : int64 (c,), float64 (c,)
+        Read and written: the k best stand first.
 
     Returns
     -------
     int
-        How many entries are rows; the others, with a score of 0, stand last.
-
-    Notes
-    -----
-    The heap's worst entry goes to its end, again and again: O(k log k).
+        How many of the k there are.
     """
-    for last in range(out_rows.size - 1, 0, -1):
-        row, score = out_rows[last], out_scores[last]
-        out_rows[last], out_scores[last] = out_rows[0], out_scores[0]
-        out_rows[0], out_scores[0] = row, score
-        _sink_first(out_rows[:last], out_scores[:last])
-    found = 0
-    while found < out_scores.size and out_scores[found] > 0.0:
-        found += 1
-    return found
+    return _keep_best(k, out_rows, out_scores, count)

@@ -37,10 +37,7 @@ def joined_by_kernel(
 ) -> Joined:
     out = np.full((4, 3 * (lexical.size + vector.size)), -9, np.int64)
     score = np.full((2, out.shape[1]), -9.0)
-    n = join_lanes_kernel(
-        lexical, scores, vector, others, beside, previous, live, roles, question,
-        out[0], out[1], out[2], out[3], score[0], score[1],
-    )  # fmt: skip
+    n = join_lanes_kernel(lexical, scores, vector, others, beside, previous, live, roles, question, out, score)
     return Joined(out[0, :n], out[1, :n], out[2, :n], out[3, :n], score[0, :n], score[1, :n])
 
 
@@ -203,10 +200,9 @@ def test_candidates_ranked_at_once_are_those_of_step_by_step(least: float, seed:
     formula, aged_us, speed = Formula(0.8, 1_900 * 86_400.0, 1_000.0 * day, boost=0.2, now_s=1e8), 1_900 * day, 2.0
     matched = bm25, cosine, before, 11.0, 0.4, 0.3, np.empty(0), asks, 0.25
     columns, order, newest = np.empty((6, n)), np.empty(n, np.int64), np.empty(2, np.int64)
-    coverage, own, received, semantic, factor_, score = columns
     count, tied, best = rank_candidates(
         rows_, *matched, created, codes[0], codes[1], codes[2], type_days, collection_days, role_factors, factors, least,
-        aged_us, speed if least >= 0.0 else 1.0, formula, coverage, own, received, semantic, factor_, score, order, newest,
+        aged_us, speed if least >= 0.0 else 1.0, formula, columns, order, newest,
     )  # fmt: skip
     parts = match_candidates_numpy(*matched)
     for column, part in zip(columns, parts, strict=False):
@@ -234,7 +230,6 @@ def test_ages_counted_to_a_far_moment_are_refused() -> None:
     out, order, newest = np.empty((6, 1)), np.empty(1, np.int64), np.empty(2, np.int64)
     rank_candidates(
         rows([0]), one, one, rows([-1]), 1.0, 0.5, 0.0, np.empty(0), np.empty(0, np.uint8), 0.0, rows([2**54]), code,
-        code, code, one, one, one, np.empty(0), 0.5, 2**55, 1.0, Formula(0.5), out[0], out[1], out[2], out[3], out[4],
-        out[5], order, newest,
+        code, code, one, one, one, np.empty(0), 0.5, 2**55, 1.0, Formula(0.5), out, order, newest,
     )  # fmt: skip
     assert newest.tolist() == [2**54, 1]

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from lamina_kernels import inverted as module
 from lamina_kernels.inverted import (
     MOST_ROWS,
+    ROOM,
     UNCODED,
     Inverted,
     best_postings,
@@ -49,7 +50,8 @@ def query_of(block: TermRows, *, more: int = 1) -> np.ndarray:
 
 def best(blocks: list[TermRows], hashes: np.ndarray, idf: F64, k: int, live: U8, stop: int) -> tuple[I64, F64]:
     """Return what the kernel keeps of several segments, best first; rows beside them have the scores of a scan."""
-    rows, scores, sums = np.zeros(k, np.int64), np.zeros(k), np.zeros(MOST_ROWS)
+    rows, scores, sums = np.full(2 * k + ROOM, -9), np.full(2 * k + ROOM, -9.0), np.zeros(MOST_ROWS)
+    kept, least = 0, 0.0
     first = sum(block.lengths.shape[0] for block in blocks)
     # in no order, and of other segments too: those are left alone
     beside = np.random.default_rng(k).permutation(np.arange(0, first + 3, 2))
@@ -67,17 +69,16 @@ def best(blocks: list[TermRows], hashes: np.ndarray, idf: F64, k: int, live: U8,
         codes, values = np.zeros(MOST_ROWS, np.uint16), np.empty(n)
         count = code_lengths(block.lengths, WEIGHTS, codes, values)
         part = live[first : first + below] if live.size else live
-        best_postings(
+        kept, least = best_postings(
             inverted, block, codes, values[:count], K1, B, AVERAGE, spans, hashes, idf, WEIGHTS, part, below, first,
-            beside, sums, rows, scores, others := np.full(len(beside), -9.0),
+            beside, k, kept, least, sums, rows, scores, others := np.full(len(beside), -9.0),
         )  # fmt: skip
         assert not sums.any()
         every = scan_bm25_numpy(block, np.ones(n, np.uint8), hashes, idf, WEIGHTS, K1, B, AVERAGE)
         here = (beside >= first) & (beside < first + below)
         assert others[here].tobytes() == every[beside[here] - first].tobytes()
         assert (others[~here] == -9.0).all()
-    found = order_best(rows, scores)
-    assert not scores[found:].any()
+    found = order_best(k, kept, rows, scores)
     return rows[:found], scores[:found]
 
 
@@ -94,7 +95,7 @@ def scanned(blocks: list[TermRows], hashes: np.ndarray, idf: F64, k: int, live: 
 
 
 @given(
-    sizes=st.lists(st.integers(1, 40), min_size=1, max_size=3),
+    sizes=st.lists(st.integers(1, 300), min_size=1, max_size=3),
     seed=st.integers(0, 1000),
     k=st.sampled_from([1, 2, 7, 200]),
     most=st.sampled_from([1, 3, 255]),
@@ -205,9 +206,10 @@ def test_postings_of_rows_that_do_not_exist_stay_inside() -> None:
     spans = find_terms_numpy(flipped, flipped.terms)
     codes, values = np.zeros(MOST_ROWS, np.uint16), np.empty(20)
     count = code_lengths(block.lengths, WEIGHTS, codes, values)
-    rows, scores = np.zeros(5, np.int64), np.zeros(5)
-    best_postings(
+    rows, scores = np.zeros(10 + ROOM, np.int64), np.zeros(10 + ROOM)
+    kept, _ = best_postings(
         flipped, block, codes, values[:count], K1, B, AVERAGE, spans, flipped.terms, np.ones(3), WEIGHTS,
-        np.empty(0, np.uint8), 20, 0, np.empty(0, np.int64), np.zeros(MOST_ROWS), rows, scores, np.empty(0),
+        np.empty(0, np.uint8), 20, 0, np.empty(0, np.int64), 5, 0, 0.0, np.zeros(MOST_ROWS), rows, scores, np.empty(0),
     )  # fmt: skip
+    assert not kept
     assert not scores.any()

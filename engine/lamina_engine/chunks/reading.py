@@ -76,8 +76,8 @@ def fields_at(view: View, rows: Rows) -> list[tuple[StoredRow, dict[str, Any]]]:
             fields["snoozed_until_us"] = state.snoozed.get(row)
     if not state.all_active and (status := state.status[rows]).any():
         _add_status(view, rows, status.tolist(), found)
-    if (pinned := state.pinned[rows]).any():
-        for fields, is_pinned in zip(found, pinned.tolist(), strict=True):
+    if state.any_pinned:
+        for fields, is_pinned in zip(found, state.pinned[rows].tolist(), strict=True):
             fields["pinned"] = bool(is_pinned)
     if freshness.scans or freshness.events:
         for fields, tier, review in zip(found, freshness.tiers_of(rows), freshness.review_of(rows), strict=True):

@@ -109,6 +109,10 @@ class QueryTerm(NamedTuple):
     others: tuple[str, ...] = ()
     """Stems of the same word in the other languages that were asked for."""
 
+    def as_stop(self) -> QueryTerm:
+        """Return this term as a stop word."""
+        return QueryTerm(self.stem, self.surfaces, self.weight, True, self.others)
+
     def joined(self, other: QueryTerm, is_stop: bool) -> QueryTerm:
         """Return this term asked for once more, perhaps in another form."""
         surfaces = self.surfaces if other.surfaces[0] in self.surfaces else self.surfaces + other.surfaces
@@ -160,6 +164,12 @@ def fold(word: str) -> str:
 def term_hash(term: str) -> int:
     """Return the uint32 under which forward lists hold a stem."""
     return zlib.crc32(term.encode("utf-8", "surrogatepass"))
+
+
+@functools.lru_cache(_ASKED_LIMIT)
+def stem_hashes(stem: str, others: tuple[str, ...]) -> tuple[int, ...]:
+    """Return `term_hash` of a term's stem and of its others."""
+    return (term_hash(stem), *map(term_hash, others))
 
 
 @functools.lru_cache(_ASKED_LIMIT)
@@ -407,7 +417,7 @@ class Analyzer:
             for term in self._query_terms(piece, among):
                 known, is_stop = found.get(term.stem), term.surfaces[0] in stop_words
                 if known is None:
-                    found[term.stem] = term._replace(stop=True) if is_stop else term
+                    found[term.stem] = term.as_stop() if is_stop else term
                 else:
                     found[term.stem] = known.joined(term, is_stop)
         return list(found.values())

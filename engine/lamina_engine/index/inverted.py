@@ -23,6 +23,7 @@ from lamina_engine.index.terms import TermsDamaged
 from lamina_kernels.inverted import (
     CODES,
     MOST_ROWS,
+    ROOM,
     Inverted,
     best_postings,
     code_lengths,
@@ -179,10 +180,8 @@ class TermPostings:
 
     def frequencies(self) -> I64:
         """Return how many rows hold each term, int64 (q,)."""
-        total = np.zeros(self.hashes.size, np.int64)
-        for part in self._parts:
-            total += part.spans[:, 1] - part.spans[:, 0]
-        return total
+        counts = [part.spans[:, 1] - part.spans[:, 0] for part in self._parts]
+        return counts[0] if len(counts) == 1 else sum(counts, np.zeros(self.hashes.size, np.int64))
 
     def only(self, hashes: U32) -> TermPostings:
         """Return the same for some of the terms, in their order."""
@@ -250,16 +249,16 @@ class TermPostings:
     def _best(
         self, idf: F64, bm25: Bm25, average_length: float, depth: int, live: U8 | None, beside: I64, others: F64
     ) -> tuple[I64, F64]:
-        rows, scores, sums = np.zeros(depth, np.int64), np.zeros(depth), _room.sums
-        weights = bm25.weights
+        rows, scores = np.empty(2 * depth + ROOM, np.int64), np.empty(2 * depth + ROOM)
+        weights, count, least = bm25.weights, 0, 0.0
         for segment, stop, spans in reversed(self._parts):
             first = segment.start
-            best_postings(
+            count, least = best_postings(
                 segment.inverted, segment.block, *segment.lengths(weights), bm25.k1, bm25.b, average_length, spans,
                 self.hashes, idf, weights, _NO_MASK if live is None else live[first : first + stop], stop, first, beside,
-                sums, rows, scores, others,
+                depth, count, least, _room.sums, rows, scores, others,
             )  # fmt: skip
-        found = order_best(rows, scores)
+        found = order_best(depth, count, rows, scores)
         return rows[:found], scores[:found]
 
     def _best_numpy(

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from lamina_engine.columns import split_rows
 from lamina_engine.errors import InvalidArgument
-from lamina_engine.index.analysis import QueryTerm, surface_hash, term_hash
+from lamina_engine.index.analysis import QueryTerm, stem_hashes, surface_hash
 from lamina_engine.index.terms import read_only
 from lamina_kernels.layouts import F32, F64, I64, U8, U16, U32, TermRows
 from lamina_kernels.terms import (
@@ -162,8 +162,7 @@ def weigh(terms: Sequence[QueryTerm], frequencies: Sequence[float], rows: float,
         if not frequency:
             continue
         idf = term.weight * inverse_document_frequency(frequency, rows)
-        for stem in (term.stem, *term.others):
-            key = term_hash(stem)
+        for stem, key in zip((term.stem, *term.others), stem_hashes(term.stem, term.others), strict=True):
             names.setdefault(key, stem)
             weights[key] = weights.get(key, 0.0) + idf
         again += idf * len(term.others)

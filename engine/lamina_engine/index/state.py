@@ -84,9 +84,10 @@ class State:
         Number of rows that were forgotten.
     all_active : bool
         True where no row is anything but active.
+    any_pinned : bool
     """
 
-    __slots__ = ("all_active", "events", "forgotten", "invalidations", "pinned", "snoozed", "status")
+    __slots__ = ("all_active", "any_pinned", "events", "forgotten", "invalidations", "pinned", "snoozed", "status")
 
     def __init__(
         self, snapshot: Snapshot, former: State | None = None, *, rows: int | None = None, events: int | None = None
@@ -109,6 +110,7 @@ class State:
         self.pinned: NDArray[np.uint8]
         self.forgotten: int
         self.all_active: bool
+        self.any_pinned: bool
         self.snoozed: dict[int, int] = {}
         self.invalidations: dict[int, int] = {}
         if former is not None and self.events == former.events == snapshot.rows("events") and len(former.status) <= n:
@@ -116,6 +118,7 @@ class State:
             self.status, self.pinned = extended(former.status, n), extended(former.pinned, n)
             self.snoozed, self.invalidations = former.snoozed, former.invalidations
             self.forgotten, self.all_active = former.forgotten, former.all_active
+            self.any_pinned = former.any_pinned
             return
         self.status = np.zeros(n, np.uint8)
         self.pinned = np.zeros(n, np.uint8)
@@ -128,7 +131,7 @@ class State:
         self._forget_since(snapshot, n)
         self.status.flags.writeable = self.pinned.flags.writeable = False
         self.forgotten = int(np.count_nonzero(self.status == FORGOTTEN))
-        self.all_active = not self.status.any()
+        self.all_active, self.any_pinned = not self.status.any(), bool(self.pinned.any())
 
     def _replay(self, snapshot: Snapshot, start: int, n: int) -> None:
         for segment in snapshot.segments("events"):

@@ -137,23 +137,21 @@ def _rank_at_once(
     least, speed = (-1.0, 1.0) if decay.least_match is None else (decay.least_match, decay.speed)
     if formula.semantic_weight >= 1.0:
         least, speed = -1.0, 1.0
-    coverage, own, received, semantic, factor, score = np.empty((6, rows.size))
+    parts = np.empty((6, rows.size))
     order, newest = np.empty(rows.size, np.int64), np.empty(2, np.int64)
     count, tied, best = rank_candidates(
         rows, *matched, *row_traits(view, request.profile), special_factors(view, request, rows), least, request.aged_us,
-        speed, formula, coverage, own, received, semantic, factor, score, order, newest,
+        speed, formula, parts, order, newest,
     )  # fmt: skip
     to_us, is_far = newest.tolist()
     if is_far:
         return None
-    bm25, cosine = matched[:2]
-    found = Candidates(
-        rows, bm25, coverage, cosine, joined.lexical_rank, joined.vector_rank, own, received, semantic, factor, score,
-        AgeScale(best, to_us) if least >= 0.0 else None,
-    )  # fmt: skip
+    (bm25, cosine), (coverage, *others) = matched[:2], parts
+    scale = AgeScale(best, to_us) if least >= 0.0 else None
+    found = Candidates(rows, bm25, coverage, cosine, joined.lexical_rank, joined.vector_rank, *others, scale)
     ranked = order[:count]
     if tied:
-        ranked = order_by_id(view, rows, score)
+        ranked = order_by_id(view, rows, found.score)
     positions: list[int] = ranked.tolist()
     return found, positions
 

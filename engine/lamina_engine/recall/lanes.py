@@ -16,7 +16,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from lamina_engine.index import vectors
-from lamina_engine.index.analysis import QueryTerm, surface_hash, term_hash
+from lamina_engine.index.analysis import QueryTerm, stem_hashes, surface_hash
 from lamina_engine.index.inverted import TermPostings
 from lamina_engine.index.scoring import Bm25, WeightedQuery, inverse_document_frequency, scoring_terms, weigh
 from lamina_engine.index.tail import Matches
@@ -122,7 +122,7 @@ class Words:
         scope: Mask | None = None,
     ) -> None:
         self.view, self.bm25, self._terms, self._bonuses = view, bm25, scoring_terms(terms), tuple(bonuses)
-        stems = [[term_hash(stem) for stem in (term.stem, *term.others)] for term in self._terms]
+        stems = [stem_hashes(term.stem, term.others) for term in self._terms]
         surfaces = [
             surface_hash(form) for term in self._terms for form in term.surfaces if form != term.stem or term.others
         ]
@@ -171,7 +171,7 @@ class Words:
         if self._tail is not None:
             held += np.bincount(self._tail.terms[scope[self._tail.rows]], minlength=len(held))
         rows_of = dict(zip(self._keys.tolist(), held.tolist(), strict=True))
-        within = [sum(rows_of[term_hash(stem)] for stem in (term.stem, *term.others)) for term in self._terms]
+        within = [sum(rows_of[key] for key in stem_hashes(term.stem, term.others)) for term in self._terms]
         share = _AS_IN_VAULT / self._rows
         self._counts = [inside + share * count for inside, count in zip(within, self._counts, strict=True)]
         self._rows = float(np.count_nonzero(scope)) + _AS_IN_VAULT

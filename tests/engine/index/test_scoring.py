@@ -195,7 +195,7 @@ def test_inverse_document_frequency_falls_and_stays_above_zero() -> None:
 
 
 def test_hashes_that_collide_are_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lamina_engine.index.scoring.term_hash", lambda _: 9)
+    monkeypatch.setattr("lamina_engine.index.scoring.stem_hashes", lambda *_: (9,))
     query = weigh(Analyzer().query("red blue"), [1, 2], 10, Bm25())
     assert query.hashes.tolist() == [9]
     assert query.idf[0] == pytest.approx(inverse_document_frequency(1, 10) + inverse_document_frequency(2, 10))
