@@ -16,6 +16,7 @@ import numpy as np
 
 from lamina_kernels._jit import kernel
 from lamina_kernels.layouts import F64, I64
+from lamina_kernels.sorting import order_keys
 
 UNDATED_US: Final = -(2**63)
 """Stands for a date that is not known."""
@@ -302,9 +303,48 @@ def _sink(score: F64, created_us: I64, out_heap: I64, size: int) -> None:
 
 
 @kernel
+def _place_positive(score: F64, out_order: I64) -> int:
+    """Write the positions of positive scores; return how many there are."""
+    size = 0
+    for i in range(score.size):
+        if score[i] > 0.0:
+            out_order[size] = i
+            size += 1
+    return size
+
+
+@kernel
+def _order_all(score: F64, created_us: I64, out_order: I64) -> tuple[int, bool]:
+    """Order all positive scores; return their number, and True on a tie."""
+    size = _place_positive(score, out_order)
+    order, bits = out_order[:size], score.view(np.int64)  # of positive numbers, in their order
+    order_keys(~bits, order)
+    equal = False
+    for at in range(1, size):
+        equal = equal or score[order[at - 1]] == score[order[at]]
+    if not equal:
+        return size, False
+    _place_positive(score, out_order)
+    order_keys(~created_us, order)
+    order_keys(~bits, order)
+    return size, _has_ties(score, created_us, order)
+
+
+@kernel
+def _has_ties(score: F64, created_us: I64, order: I64) -> bool:
+    tied = False
+    for at in range(1, order.size):
+        i, j = order[at - 1], order[at]
+        tied = tied or (score[i] == score[j] and created_us[i] == created_us[j])
+    return tied
+
+
+@kernel
 def _best(score: F64, created_us: I64, out_order: I64) -> tuple[int, bool]:
-    """Select the best positive scores with a heap; return their number, and True on a tie."""
-    size, left = 0, 0
+    """Select the best positive scores; return their number, and True on a tie."""
+    if out_order.size >= score.size:
+        return _order_all(score, created_us, out_order)
+    size, left = 0, 0  # some of them, by a heap
     for i in range(score.size):
         if not score[i] > 0.0 or out_order.size == 0:
             continue
@@ -324,10 +364,7 @@ def _best(score: F64, created_us: I64, out_order: I64) -> tuple[int, bool]:
     for end in range(size - 1, 0, -1):
         out_order[0], out_order[end] = out_order[end], out_order[0]
         _sink(score, created_us, out_order, end)
-    tied = False
-    for at in range(1, size):
-        i, j = out_order[at - 1], out_order[at]
-        tied = tied or (score[i] == score[j] and created_us[i] == created_us[j])
+    tied = _has_ties(score, created_us, out_order[:size])
     if left > 0:
         last = out_order[size - 1]
         for i in range(last + 1, score.size):
