@@ -12,6 +12,7 @@ from lamina_kernels.distances import (
     Located,
     best_proposals,
     exact_dots,
+    fill_exact_dots,
     gather_exact_dots,
     pairwise_plan,
     unit_rows,
@@ -115,6 +116,17 @@ def test_a_plan_takes_every_number_once_and_leaves_one_sum(d: int) -> None:
     assert plan[-1, 1] == d
     np.testing.assert_array_equal(plan[1:, 0], plan[:-1, 1])
     assert len(plan) - plan[:, 2].sum() == 1
+
+
+@pytest.mark.parametrize("d", [1, 7, 129, 256])
+def test_only_what_is_unknown_is_filled_with_the_same_bits(d: int) -> None:
+    random = np.random.default_rng(d)
+    matrix, query = random.standard_normal((20, d)).astype(np.float32), random.standard_normal(d).astype(np.float32)
+    rows = random.integers(0, 20, 40)
+    out = np.where(random.random(40) < 0.5, np.nan, 7.0)
+    unknown = np.isnan(out)
+    fill_exact_dots(*Located.of([matrix]), rows, query.astype(np.float64), pairwise_plan(d), out)
+    np.testing.assert_array_equal(out, np.where(unknown, exact_dots(matrix[rows], query).astype(np.float64), 7.0))
 
 
 def test_no_rows() -> None:

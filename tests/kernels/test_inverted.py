@@ -129,6 +129,22 @@ def test_sums_by_numpy_have_the_bits_of_a_scan() -> None:
         assert got.tobytes() == ref.tobytes()
 
 
+@pytest.mark.parametrize("k", [1, 40, 3_000])
+def test_many_rows_in_several_rooms_and_segments(k: int) -> None:
+    rng = np.random.default_rng(k)
+    blocks = []
+    for n in (2 * ROOM + 77, 900, ROOM + 1):
+        counts = rng.integers(1, 200, n).astype(np.uint8)
+        none, lengths = np.zeros(n, np.uint8), rng.integers(1, 9, (n, 3)).astype(np.uint16)
+        blocks.append(TermRows(np.arange(n + 1), np.full(n, 9, np.uint32), counts, none, none, lengths))
+    total = sum(block.lengths.shape[0] for block in blocks)
+    for live in (np.empty(0, np.uint8), (rng.random(total) < 0.3).astype(np.uint8)):
+        given_ = np.array([9], np.uint32), np.ones(1), k, live, total
+        ref, got = scanned(blocks, *given_), best(blocks, *given_)
+        assert got[0].tolist() == ref[0].tolist()
+        assert got[1].tobytes() == ref[1].tobytes()
+
+
 def test_rows_with_equal_scores_the_newest_are_kept() -> None:
     n = 700  # more than are tested together
     one, none = np.ones(n, np.uint8), np.zeros(n, np.uint8)

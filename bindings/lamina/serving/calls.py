@@ -221,8 +221,9 @@ class _Vectors(msgspec.Struct, frozen=True):
 def _sent(call: str, result: Any) -> object:
     if call == "recall":
         outcome = result._cut.__self__
+        trace, stems, patterns = outcome.describe()
         return _Recalled(
-            list(result), outcome.profile, outcome.version, result.took_ms, *outcome.describe(),
+            list(result), outcome.profile, outcome.version, result.took_ms, trace, dict(stems), list(patterns),
             result.query, result.as_of, result.confidence,
         )  # fmt: skip
     if call == "facts.ask":

@@ -146,12 +146,14 @@ def _rank_at_once(
     to_us, is_far = newest.tolist()
     if is_far:
         return None
-    (bm25, cosine), (coverage, *others) = matched[:2], parts
-    scale = AgeScale(best, to_us) if least >= 0.0 else None
-    found = Candidates(rows, bm25, coverage, cosine, joined.lexical_rank, joined.vector_rank, *others, scale)
+    (bm25, cosine), (coverage, own, received, semantic, factor, score) = matched[:2], parts
+    found = Candidates(
+        rows, bm25, coverage, cosine, joined.lexical_rank, joined.vector_rank, own, received, semantic, factor, score,
+        AgeScale(best, to_us) if least >= 0.0 else None,
+    )  # fmt: skip
     ranked = order[:count]
     if tied:
-        ranked = order_by_id(view, rows, found.score)
+        ranked = order_by_id(view, rows, score)
     positions: list[int] = ranked.tolist()
     return found, positions
 

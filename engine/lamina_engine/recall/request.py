@@ -283,12 +283,11 @@ def _vector(vector: NDArray[np.float32] | list[float] | None, dim: int | None) -
     if found.shape != (dim,):
         raise InvalidArgument(f"vector has shape {found.shape}, this vault's space has dimension {dim}")
     row = np.ascontiguousarray(found)[np.newaxis]
+    unit = np.empty((1, dim), np.float32)
     if unit_rows.ready:
-        unit = np.empty_like(row)
         is_finite = unit_rows(row, unit) < 0
-    else:
-        is_finite = bool(np.isfinite(row).all())
-        unit = unit_rows_numpy(row) if is_finite else row
+    elif is_finite := bool(np.isfinite(row).all()):
+        unit[:] = unit_rows_numpy(row)
     if not is_finite:
         raise InvalidArgument("vector holds NaN or infinity; give finite numbers")
-    return unit[0]
+    return unit.reshape(dim)

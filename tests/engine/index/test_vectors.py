@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.index import vectors
 from lamina_engine.index.vectors import F32, Mask, VectorBlocks, scan
-from lamina_kernels.distances import exact_dots, gather_dots, gather_exact_dots, row_dots
+from lamina_kernels.distances import exact_dots, fill_exact_dots, gather_dots, gather_exact_dots, row_dots
 from tests.oracles.vectors import by_hand, check_equal, split, unit
 
 
@@ -247,3 +248,19 @@ def test_products_of_any_rows_of_several_segments() -> None:
     for wrong in ([700], [-1], [3, 10**9]):
         with pytest.raises(InvalidArgument, match="asked of a log with rows 0 to 699"):
             blocks.dots(np.array(wrong), query)
+
+
+def test_unknown_products_are_filled_alike_before_and_after_the_kernel_is_compiled(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    fill_exact_dots.warm()
+    rows = unit(700, 24)
+    blocks, query = VectorBlocks([rows[:300].copy(), rows[300:].copy()], 24), unit(1, 24, 3)[0]
+    chosen = np.array([5, 699, 0, 301, 5])
+    given = np.array([np.nan, 0.5, np.nan, np.nan, np.nan])
+    compiled, plain = given.copy(), given.copy()
+    blocks.fill_dots(chosen, query, compiled)
+    monkeypatch.setattr(vectors, "fill_exact_dots", SimpleNamespace(ready=False))
+    blocks.fill_dots(chosen, query, plain)
+    np.testing.assert_array_equal(compiled, plain)
+    np.testing.assert_array_equal(plain, np.where(np.isnan(given), exact_dots(rows[chosen], query), given))

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from lamina_engine.clock import parse_instant
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.profiles import BUILT_IN
 from lamina_engine.recall.request import MAX_QUERY_CHARS, Request, make_request
+from lamina_kernels.distances import unit_rows
 
 CLOCK_US = parse_instant("2026-03-01")
 
@@ -56,6 +58,22 @@ def test_naive_dates_are_read_in_the_zone_of_the_call() -> None:
     assert got.since_us == parse_instant("2025-12-31T15:00:00Z")
     assert got.until_us == parse_instant("2026-01-02T00:00:00Z")
     assert getattr(got.where, "value") == got.since_us  # noqa: B009 - a predicate
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_a_vector_is_scaled_alike_before_and_after_the_kernel_is_compiled(
+    monkeypatch: pytest.MonkeyPatch, compiled: bool
+) -> None:
+    unit_rows.warm()
+    if not compiled:
+        monkeypatch.setattr("lamina_engine.recall.request.unit_rows", SimpleNamespace(ready=False))
+    given = np.random.default_rng(1).standard_normal((300, 2)).astype(np.float32)[:, 0]  # with gaps in memory
+    got, ref = request(vector=given, dim=300).vector, np.empty((1, 300), np.float32)
+    unit_rows(np.ascontiguousarray(given)[np.newaxis], ref)
+    assert got is not None
+    np.testing.assert_array_equal(got, ref[0])
+    with pytest.raises(InvalidArgument, match="NaN"):
+        request(vector=np.where(np.arange(300) == 7, np.nan, given).astype(np.float32), dim=300)
 
 
 def test_vectors_are_scaled_and_lanes_put_in_order() -> None:
