@@ -307,11 +307,11 @@ def fill_exact_dots(addresses: I64, starts: I64, rows: I64, query: F64, plan: I6
             count += 1
     for i in range(-_AHEAD, count):
         if i + _AHEAD < count:
-            _prefetch_row(addresses, starts, rows[unknown[i + _AHEAD]], query.size)
+            _prefetch_row(addresses, starts, rows[int(unknown[i + _AHEAD])], query.size)
         if i < 0:
             continue
-        place = _address_of(addresses, starts, rows[unknown[i]], query.size)
-        out[unknown[i]] = np.float32(_exact_dot(place, query, plan, sums))
+        at = int(unknown[i])
+        out[at] = np.float32(_exact_dot(_address_of(addresses, starts, rows[at], query.size), query, plan, sums))
 
 
 def _proposal_examples() -> tuple[object, ...]:

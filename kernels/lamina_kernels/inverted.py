@@ -396,7 +396,7 @@ def _keep_best(k: int, rows: I64, scores: F64, count: int) -> int:
 
 @kernel
 def _collect_best(sums: F64, live: U8, low: int, first: int, least: float, rows: I64, scores: F64, count: int) -> int:
-    """Append the rows from ``low`` on that pass a score, the newest first, and clear the sums; return how many there are."""
+    """Append rows that pass a score, the newest first, and clear the sums; return how many."""
     stop = sums.size
     while stop > 0:
         start = max(stop - _TESTED, 0)

@@ -26,7 +26,7 @@ def _order_examples() -> tuple[object, ...]:
 
 @kernel(examples=[_examples])
 def sort_rows(out_rows: I64, size: int) -> None:
-    """Sort the first numbers by their bytes, the lowest byte first; Numba's own sort takes seconds to compile.
+    """Sort the first numbers by their bytes, the lowest byte first.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def sort_rows(out_rows: I64, size: int) -> None:
     Notes
     -----
     O(n) for each byte in which any two differ. It branches on no comparison: of 300 numbers a sort that compares guesses
-    wrong a thousand times.
+    wrong a thousand times. Numba's own sort takes seconds to compile.
     """
     if size <= _FEW:
         for i in range(1, size):

@@ -164,7 +164,7 @@ class VectorBlocks:
         return out
 
     def fill_dots(self, rows: Rows, query: F32, out: NDArray[np.float64]) -> None:
-        """Replace each NaN in float64 (m,) by what `dots` gives for its row; the rows are those of a lane."""
+        """Replace each NaN in float64 (m,) by what `dots` gives for its row, which exists."""
         if fill_exact_dots.ready and self.arrays:
             vector = as_query(query, self.dim).astype(np.float64)
             fill_exact_dots(*self.located, rows, vector, pairwise_plan(self.dim), out)

@@ -69,7 +69,7 @@ class Explained:
         ]
 
     def _via(self, position: int, row: int, rank: int) -> str | None:
-        """Return what brought a candidate in, which a lane ranked unless ``rank`` is 0; None for a direct match."""
+        """Return what brought in a candidate (``rank`` 0: no lane); None for a direct match."""
         link = self._linked.get(position)
         if link is not None:
             return link.via

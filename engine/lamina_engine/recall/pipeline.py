@@ -63,7 +63,7 @@ DEFAULT: Final = "default"
 
 
 class Description(NamedTuple):
-    """What a recall understood and looked at."""
+    """Trace of a recall, and the words it asked for."""
 
     trace: dict[str, Any]
     stems: Mapping[str, float]
