@@ -440,7 +440,7 @@ def best_postings(
     out_scores: F64,
     out_beside: F64,
 ) -> tuple[int, float]:
-    """Keep what can be the k best rows of this segment and of those before it, and score some others.
+    """Keep what can be the k best rows of the segments so far, and score some others.
 
     Parameters
     ----------
