@@ -877,7 +877,7 @@ class Vault:
         >>> [hit.id for hit in hits], hits.snippet(hits[0]).ranges != ()
         (['db'], True)
         """
-        if lanes is not None and not isinstance(lanes, Sequence):
+        if lanes is not None and (isinstance(lanes, str) or not isinstance(lanes, Sequence)):
             raise InvalidArgument(f"lanes={lanes!r} must be a list that names some of lexical, vector, facts")
         if (lanes is None or "vector" in lanes) and profile != "lexical" and candidates is None:
             self._memory.begin_recall()

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
+from lamina_engine.chunks.handoffs import DERIVED
 from lamina_engine.errors import InvalidArgument, LaminaError
 from lamina_engine.facts.extract import ExtractReport
 from lamina_engine.facts.log import Draft, retract, write
@@ -128,6 +129,7 @@ def extract_notes(memory: Memory, *, redo: bool = True) -> ExtractReport:
     if drafts:
         _name_subjects(memory, view, {draft.subject for draft in drafts}, report)
         kg = fact_view(memory.view())
+        drafts = _keep_texts(kg, drafts, files)
         new = _select_new(kg, drafts, files)
         report.unchanged += len(drafts) - len(new)
         report.count(write(memory, new, origin=ORIGIN, skip_bad=True))
@@ -154,12 +156,14 @@ def _notes(view: View) -> Iterator[_Note]:
     """Yield the files that may have fields."""
     rows = np.flatnonzero(view.state.status == ACTIVE)
     by_source: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    columns = ("id", "text", "title", "type", "headings", "source", "ordinal", "metadata")
+    columns = ("id", "text", "title", "type", "headings", "source", "ordinal", "metadata", "role")
     for start in range(0, len(rows), _FETCHED):
         for record in view.snapshot.records("chunks", rows[start : start + _FETCHED], columns):
             has_fields = record["metadata"] or "::" in record["text"]
             is_code = record["type"] == _CODE_TYPE and not (record["source"] or "").casefold().endswith(_NOTES)
-            if record["source"] and record["title"] and has_fields and not is_code:
+            # a handoff's metadata says where it was derived, and nothing of a subject
+            is_note = record["source"] and record["title"] and record["role"] != DERIVED
+            if is_note and has_fields and not is_code:
                 by_source[record["source"]].append(record)
     for source, chunks in sorted(by_source.items()):
         chunks.sort(key=lambda record: record["ordinal"])
@@ -387,6 +391,22 @@ def _select_new(kg: FactView, drafts: Sequence[Draft], files: Mapping[str | None
         return not stated[key].issuperset(later)
 
     return [draft for draft, key in zip(drafts, keys, strict=True) if is_new(draft, key)]
+
+
+def _keep_texts(kg: FactView, drafts: list[Draft], files: Mapping[str | None, str]) -> list[Draft]:
+    """Let values that a note's facts have as text stay text, whatever has their name by now."""
+    # an entity of the same name would be another value, which ends the text and counts from today
+    facts = [fact for fact in kg.facts_at(sorted(rows_of_origin(kg, ORIGIN))) if fact.object_id is None]
+    texts = {(fact.source, fact.predicate, fact.object.casefold()) for fact in facts}
+    said = {(fact.source, fact.subject.casefold(), fact.predicate, fact.object.casefold()) for fact in facts}
+
+    def is_text(draft: Draft) -> bool:
+        source, value = files[draft.source], draft.object.casefold()
+        if draft.kind != "auto" or (source, draft.predicate, value) not in texts:
+            return False
+        return (source, _name_of(kg, draft.subject), draft.predicate, value) in said
+
+    return [draft._replace(kind="literal") if is_text(draft) else draft for draft in drafts]
 
 
 def _name_of(kg: FactView, name: str) -> str:

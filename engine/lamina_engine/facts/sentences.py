@@ -19,8 +19,8 @@ _END: Final = re.compile(
     r"(?<!\b[DMHFS]r\.)(?<!\bMrs\.)(?<!\bSt\.)(?<!\b[A-Z]\.)(?<=[.!?;])\s+"
     r"(?!(?<=\d\. )(?:Jan|Feb|Mär|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez))|\n+"
 )
-_WRAP: Final = re.compile(r"(?<=[^\s.!?:;`|])\n(?=[a-z(])")
-"""Break within a sentence."""
+_WRAP: Final = re.compile(r"(?<=[^\s.!?:;`|])\n(?=[a-z(])(?![\w /-]{1,40}::\s)")
+"""Break within a sentence; a field (``owner:: Ann``) begins a line of its own."""
 _ITEM: Final = re.compile(r"^[\s>#*+-]+")
 _ENTRY: Final = re.compile(r"\||[-*+] |\d+[.)] ")
 """Begins a line of a list, or of a table."""

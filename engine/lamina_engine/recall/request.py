@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 
@@ -134,6 +135,7 @@ def make_request(
     # ``empty``: the vault has no rows, so a vector of any dimension finds nothing
     if not isinstance(text, str):
         raise InvalidArgument(f"query must be text, not {type(text).__name__}")
+    k, offset = _python_int(k), _python_int(offset)
     if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= MAX_K:
         raise InvalidArgument(f"k={k!r} must be a whole number from 1 to {MAX_K}")
     if isinstance(offset, bool) or not isinstance(offset, int) or not 0 <= offset <= MAX_K - k:
@@ -183,6 +185,11 @@ def make_request(
         min_confidence=_confidence(min_confidence),
         candidates=_candidates(candidates),
     )
+
+
+def _python_int(number: int) -> int:
+    """Return a whole number of NumPy as one of Python."""
+    return int(number) if isinstance(number, np.integer) else number
 
 
 def _plain_text(text: str) -> str:
@@ -257,12 +264,27 @@ def _session(session: object) -> str | None:
 def _lanes(lanes: object) -> tuple[str, ...]:
     if lanes is None:
         return LANES
-    if not isinstance(lanes, tuple | list):
+    if not isinstance(lanes, tuple | list):  # a text would be one of letters
         raise InvalidArgument(f"lanes={lanes!r} must be a list that names some of {', '.join(LANES)}")
     unknown = [lane for lane in lanes if lane not in LANES]
     if unknown or not lanes:
         raise InvalidArgument(f"lanes={lanes!r} must name some of {', '.join(LANES)}")
     return tuple(lane for lane in LANES if lane in lanes)
+
+
+def _narrow(vector: object) -> NDArray[np.float32]:
+    """Return numbers as float32, scaled by a power of two into its range."""
+    try:
+        given = np.asarray(vector)
+        if given.dtype.kind == "c":
+            raise ValueError("complex numbers")
+        wide = given.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidArgument("vector must be a sequence of real numbers") from error
+    most = float(np.abs(wide).max(initial=0.0))
+    if not 0.0 < most < math.inf:  # also NaN
+        return wide.astype(np.float32)
+    return np.ldexp(wide, -math.frexp(most)[1]).astype(np.float32)
 
 
 def _vector(vector: NDArray[np.float32] | list[float] | None, dim: int | None) -> NDArray[np.float32] | None:
@@ -271,11 +293,7 @@ def _vector(vector: NDArray[np.float32] | list[float] | None, dim: int | None) -
     if isinstance(vector, np.ndarray) and vector.dtype == np.float32:
         found = vector
     else:
-        try:
-            with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite, and is refused as such
-                found = np.asarray(vector, np.float32)
-        except (TypeError, ValueError) as error:
-            raise InvalidArgument("vector must be a sequence of numbers") from error
+        found = _narrow(vector)
     if dim is None:
         raise InvalidArgument(
             "vector was given, but this vault has no vectors; leave it out, or reindex with an embedder"

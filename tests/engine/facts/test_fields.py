@@ -125,6 +125,21 @@ def test_what_was_stated_since_stands_until_the_note_says_something_new(memory: 
     assert run(gizmo="port:: 77\nowner:: [[Ann]]\n") == {("port", "77", False), ("owner", "Bob", True)}
 
 
+def test_a_value_whose_name_an_entity_gets_later_stays_as_it_was_said(memory: Memory, tmp_path: Path) -> None:
+    # a stranger's trial: the same folder, read again, ended such a value and restated it from today
+    folder = write(
+        tmp_path / "notes", queue="# Message queue\n\nowner:: Marit Dalgaard\n", zmarit="# Marit Dalgaard\n\nrole:: lead\n"
+    )
+    read(memory, folder)
+    extract_notes(memory)
+    before = facts(memory, "Message queue")
+    for text in ("", "A word more.\n\n"):
+        read(memory, write(folder, queue=f"# Message queue\n\n{text}owner:: Marit Dalgaard\n"))
+        report = extract_notes(memory)
+        assert (report.added, report.superseded, report.closed) == (0, 0, 0)
+        assert facts(memory, "Message queue") == before
+
+
 def test_sections_about_known_entities_links_and_named_subjects(memory: Memory, tmp_path: Path) -> None:
     add_entity(memory, "Beatrix Vane", "person", ["Granny"])
     text = (

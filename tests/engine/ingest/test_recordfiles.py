@@ -381,6 +381,17 @@ def test_csv_with_a_map_of_its_columns(lexical_vault: Vault, tmp_path: Path) -> 
     assert chunk.created_at_us == 1_767_312_000_000_000
 
 
+def test_a_table_read_again_without_its_columns_keeps_its_rows(lexical_vault: Vault, tmp_path: Path) -> None:
+    # a stranger's trial: all rows of an unchanged table left recall, and nothing said so
+    write(tmp_path, "t.csv", "name,place\nFirst,here\nSecond,there\n")
+    lexical_vault.ingest(tmp_path / "t.csv", columns={"text": "name"})
+    got = lexical_vault.ingest(tmp_path / "t.csv")
+    assert [(p.source, p.code) for p in got.problems] == [("t.csv", "record"), ("t.csv", "unreadable")]
+    assert "its 2 chunks are kept" in got.problems[-1].message
+    assert sorted(texts(lexical_vault)) == ["First", "Second"]
+    assert lexical_vault.ingest(tmp_path / "t.csv", columns={"text": "name"}).unchanged == 1
+
+
 def test_one_table_without_the_column_does_not_stop_the_others(lexical_vault: Vault, tmp_path: Path) -> None:
     folder = tmp_path / "in"
     write(folder, "a.csv", "other\nx\n")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from types import SimpleNamespace
 from typing import Any
 
@@ -30,7 +31,8 @@ def request(text: Any = "q", **options: Any) -> Request:
         ({"lanes": ()}, "lanes="), ({"lanes": ("fuzzy",)}, "fuzzy"), ({"lanes": "lexical"}, "lanes="),
         ({"where": []}, "where must be"), ({"where": "x"}, "where must be"),
         ({"vector": [1.0]}, "no vectors"), ({"vector": [1.0], "dim": 2}, "dimension 2"), ({"vector": "xy", "dim": 2}, "numbers"),
-        ({"vector": [float("nan"), 1], "dim": 2}, "NaN"), ({"vector": np.array([1e300, 0]), "dim": 2}, "infinity"),
+        ({"vector": [float("nan"), 1], "dim": 2}, "NaN"), ({"vector": np.array([math.inf, 0]), "dim": 2}, "infinity"),
+        ({"vector": np.ones(2) + 1j, "dim": 2}, "real numbers"),
         ({"vector": [[1.0, 0.0]], "dim": 2}, "shape"),
     ],
 )  # fmt: skip
@@ -74,6 +76,18 @@ def test_a_vector_is_scaled_alike_before_and_after_the_kernel_is_compiled(
     np.testing.assert_array_equal(got, ref[0])
     with pytest.raises(InvalidArgument, match="NaN"):
         request(vector=np.where(np.arange(300) == 7, np.nan, given).astype(np.float32), dim=300)
+
+
+@pytest.mark.parametrize("scale", [1e300, 1e-300, 1.0, 2.0**-140])
+def test_vectors_of_any_length_are_scaled_alike(scale: float) -> None:
+    got, ref = request(vector=np.array([3.0, 4.0]) * scale, dim=2).vector, request(vector=[3.0, 4.0], dim=2).vector
+    assert got is not None
+    assert ref is not None
+    assert got.tolist() == pytest.approx(ref.tolist(), abs=1e-7)
+
+
+def test_whole_numbers_of_numpy_are_whole_numbers() -> None:
+    assert request(k=np.int64(3), offset=np.int32(2)).k == 5
 
 
 def test_vectors_are_scaled_and_lanes_put_in_order() -> None:

@@ -70,6 +70,18 @@ def work(written: ClaudeCodeDay) -> None:
     written.say("All right. Open: the nightly job still loses files when all tries fail.")
 
 
+def test_where_a_handoff_comes_from_is_no_fact(vault: Vault, tmp_path: Path) -> None:
+    # a stranger's trial: the next ingest of notes with facts stored seven for each handoff
+    written = day()
+    work(written)
+    handoff_of(vault, written.write(tmp_path / "projects"))
+    note = tmp_path / "notes" / "api.md"
+    note.parent.mkdir()
+    note.write_text("# Ticket API\n\nport:: 9017\n", encoding="utf-8")
+    vault.ingest(note, facts=True)
+    assert [(fact.subject, fact.predicate) for fact in vault.facts.list()] == [("Ticket API", "port")]
+
+
 def test_a_handoff_says_what_was_asked_done_decided_and_left_open(vault: Vault, tmp_path: Path) -> None:
     # findings, seeds-b 002 #46: nothing derived a handoff from a transcript
     written = day()
