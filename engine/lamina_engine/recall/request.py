@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
+from typing import cast
 
 import numpy as np
 from msgspec import Struct
@@ -187,9 +188,9 @@ def make_request(
     )
 
 
-def _python_int(number: int) -> int:
-    """Return a whole number of NumPy as one of Python."""
-    return int(number) if isinstance(number, np.integer) else number
+def _python_int(number: object) -> int:
+    """Return a whole number of NumPy as one of Python, and anything else as it is."""
+    return int(number) if isinstance(number, np.integer) else cast("int", number)
 
 
 def _plain_text(text: str) -> str:

@@ -128,7 +128,9 @@ def test_what_was_stated_since_stands_until_the_note_says_something_new(memory: 
 def test_a_value_whose_name_an_entity_gets_later_stays_as_it_was_said(memory: Memory, tmp_path: Path) -> None:
     # a stranger's trial: the same folder, read again, ended such a value and restated it from today
     folder = write(
-        tmp_path / "notes", queue="# Message queue\n\nowner:: Marit Dalgaard\n", zmarit="# Marit Dalgaard\n\nrole:: lead\n"
+        tmp_path / "notes",
+        queue="# Message queue\n\nowner:: Marit Dalgaard\n",
+        zmarit="# Marit Dalgaard\n\nrole:: lead\n",
     )
     read(memory, folder)
     extract_notes(memory)
