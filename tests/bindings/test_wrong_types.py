@@ -14,6 +14,8 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "recall profile": lambda v: v.recall("x", profile=["default"]),
     "recall no profile": lambda v: v.recall("x", profile=[]),
     "recall zone": lambda v: v.recall("x", tz={}),
+    "recall lanes as one text": lambda v: v.recall("x", lanes="lexical"),
+    "recall complex vector": lambda v: v.recall("x", vector=[1j] * 256),
     "get": lambda v: v.get(5),
     "get_many": lambda v: v.get_many(5),
     "get_many of one text": lambda v: v.get_many("a"),
