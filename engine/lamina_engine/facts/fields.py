@@ -396,13 +396,19 @@ def _select_new(kg: FactView, drafts: Sequence[Draft], files: Mapping[str | None
 def _keep_texts(kg: FactView, drafts: list[Draft], files: Mapping[str | None, str]) -> list[Draft]:
     """Let values that a note's facts have as text stay text, whatever has their name by now."""
     # an entity of the same name would be another value, which ends the text and counts from today
-    facts = [fact for fact in kg.facts_at(sorted(rows_of_origin(kg, ORIGIN))) if fact.object_id is None]
-    texts = {(fact.source, fact.predicate, fact.object.casefold()) for fact in facts}
-    said = {(fact.source, fact.subject.casefold(), fact.predicate, fact.object.casefold()) for fact in facts}
+    texts, entities = set[tuple[str, str, str, str]](), set[tuple[str, str, str, str]]()
+    for fact in kg.facts_at(sorted(rows_of_origin(kg, ORIGIN))):
+        key = fact.source, fact.subject.casefold(), fact.predicate, fact.object.casefold()
+        if fact.object_id is None:
+            texts.add(key)
+        elif fact.valid_to_us is None:
+            entities.add(key)
+    said = texts - entities
+    known = {(source, predicate, value) for source, _, predicate, value in said}
 
     def is_text(draft: Draft) -> bool:
         source, value = files[draft.source], draft.object.casefold()
-        if draft.kind != "auto" or (source, draft.predicate, value) not in texts:
+        if draft.kind != "auto" or (source, draft.predicate, value) not in known:
             return False
         return (source, _name_of(kg, draft.subject), draft.predicate, value) in said
 

@@ -136,7 +136,8 @@ class SourceReader:
         run.report.problems[before:] = summarise(run.report.problems[before:])
         ids, places = writer.contents()
         if former and not ids and len(run.report.problems) > before:  # read in another way, such as without its columns
-            self._problem(entry, "unreadable", f"no record of it can be read so; its {len(former)} chunks are kept")
+            why = f"none of its records can be read so; its {len(former)} chunks are kept: give the columns they were read with"
+            self._problem(entry, "unreadable", why)
             return False
         lines = places if kind in LINE_KINDS else []
         row = run.row(root, source, entry, self._readings[entry.path], PRESENT if ids else SKIPPED)

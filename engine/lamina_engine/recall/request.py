@@ -265,7 +265,7 @@ def _session(session: object) -> str | None:
 def _lanes(lanes: object) -> tuple[str, ...]:
     if lanes is None:
         return LANES
-    if not isinstance(lanes, tuple | list):  # a text would be one of letters
+    if not isinstance(lanes, tuple | list):
         raise InvalidArgument(f"lanes={lanes!r} must be a list that names some of {', '.join(LANES)}")
     unknown = [lane for lane in lanes if lane not in LANES]
     if unknown or not lanes:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from lamina_engine.facts.entities import add_entity
-from lamina_engine.facts.fields import extract_name, extract_notes
+from lamina_engine.facts.fields import ORIGIN, extract_name, extract_notes
 from lamina_engine.facts.log import Draft
 from lamina_engine.facts.log import write as add
 from lamina_engine.facts.predicates import declare
@@ -137,6 +137,19 @@ def test_a_value_whose_name_an_entity_gets_later_stays_as_it_was_said(memory: Me
     before = facts(memory, "Message queue")
     for text in ("", "A word more.\n\n"):
         read(memory, write(folder, queue=f"# Message queue\n\n{text}owner:: Marit Dalgaard\n"))
+        report = extract_notes(memory)
+        assert (report.added, report.superseded, report.closed) == (0, 0, 0)
+        assert facts(memory, "Message queue") == before
+
+
+def test_a_value_that_was_restated_as_an_entity_is_left_so(memory: Memory, tmp_path: Path) -> None:
+    read(memory, write(tmp_path / "notes", queue="# Message queue\n\nowner:: Marit Dalgaard\n"))
+    extract_notes(memory)
+    kg = fact_view_at(memory)
+    (chunk,) = {fact.chunk for fact in kg.facts_at(list(range(kg.fact_rows)))}
+    add(memory, [Draft("Message queue", "owner", "Marit Dalgaard", kind="entity", source=chunk)], origin=ORIGIN)
+    before = facts(memory, "Message queue")
+    for _ in range(2):
         report = extract_notes(memory)
         assert (report.added, report.superseded, report.closed) == (0, 0, 0)
         assert facts(memory, "Message queue") == before
