@@ -422,6 +422,9 @@ class Memory:
         with contextlib.suppress(LaminaError, OSError):  # whoever reads next is told; a vault may be gone
             name_damaged_segments(self.store.snapshot())
             found = damaged(self.tables, self.store.snapshot())
+            if found:  # what was removed while it was read has a successor
+                again = damaged(self.tables, self.store.snapshot())
+                found = {name: again[name] for name in found if name in again}
             if found and not self._closed:
                 with self.store.pause_writes(), self._view_lock:
                     for name, wrong in found.items():

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from lamina_kernels._jit import kernel
-from lamina_kernels.layouts import I32, I64, U8, U16, U32
+from lamina_kernels.layouts import BOOL, I32, I64, U8, U16, U32
 
 ZONES = 3
 ROW_SHIFT = 34
@@ -164,6 +164,39 @@ def expand_rows(numbers: I32, stops: I64, records: I64, hashes: U32, out_keys: I
             out_lengths[row, zone] = min(length, _LONGEST)
 
 
+def _foreign_examples() -> tuple[object, ...]:
+    return np.zeros(1, np.int32), np.array([1, 1, 1]), np.zeros(1, np.uint32), np.zeros(1, np.bool_)
+
+
+@kernel(examples=[_foreign_examples])
+def mark_foreign(numbers: I32, stops: I64, bits: U32, out_rows: BOOL) -> None:
+    """Mark the rows that hold a function word which English lacks.
+
+    Parameters
+    ----------
+    numbers : int32 (m,)
+        Pieces of all texts: the bodies of n rows, then their headers, then their contexts.
+    stops : int64 (3 n,)
+        Where each text's pieces end.
+    bits : uint32 (p,)
+        Languages that each piece speaks for; English is the lowest bit.
+    out_rows : bool (n,)
+        Written.
+
+    Notes
+    -----
+    O(m).
+    """
+    n = out_rows.size
+    out_rows[:] = False
+    for text in range(stops.size):
+        for at in range(stops[text - 1] if text > 0 else 0, stops[text]):
+            telling = bits[numbers[at]]
+            if telling > 1 and telling & 1 == 0:
+                out_rows[text % n] = True
+                break
+
+
 def _word_examples() -> tuple[object, ...]:
     word = np.frombuffer(b"a", np.uint8)
     return (
@@ -218,7 +251,11 @@ def expand_words(numbers: I32, stops: I64, records: I64, word_text: U8, out_word
                 used += size + 1
             elif size > 0:
                 begin = records[record + 2] >> 32
-                for i in range(size):
+                eights = size & ~7
+                for eight in range(0, eights, 8):
+                    for i in range(8):
+                        out_words[used + eight + i] = word_text[begin + eight + i]
+                for i in range(eights, size):
                     out_words[used + i] = word_text[begin + i]
                 used += size
                 out_words[used] = _BLANK

@@ -24,7 +24,7 @@ from lamina_engine import columns
 from lamina_engine.chunks.batch import ChunkBatch
 from lamina_engine.errors import InvalidArgument, ReindexGateError, VaultLocked
 from lamina_engine.index.tables import LEXICAL, VECTORS
-from lamina_engine.reindex.derived import BUILDING, build_dir
+from lamina_engine.reindex.derived import BUILDING, IndexBuilder, build_dir
 from lamina_engine.reindex.job import space_name
 from lamina_engine.reindex.space import embedded_range
 from lamina_engine.reports import Progress
@@ -356,6 +356,22 @@ def test_nothing_of_the_old_generation_is_left(large: Path) -> None:
         assert BUILDING not in index_files(vault)
         vault.add(records(1, start=50_000))
         assert vault.recall("note50000 title50000", k=1)[0].id == "n50000"
+
+
+def test_what_follows_the_log_rests_meanwhile(large: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a forget of many rows both built the same text index, each at half of its speed."""
+    built: list[bool] = []
+    lexical = IndexBuilder.lexical
+
+    def look(builder: IndexBuilder) -> None:
+        built.append(vault._memory.indexer.text._paused)
+        lexical(builder)
+
+    monkeypatch.setattr(IndexBuilder, "lexical", look)
+    with lamina.open(large) as vault:
+        vault.reindex(accept=True)
+        assert built == [True]
+        assert not vault._memory.indexer.text._paused
 
 
 def test_only_one_at_a_time(filled: lamina.Vault) -> None:

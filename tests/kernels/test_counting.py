@@ -13,6 +13,7 @@ from lamina_kernels.counting import (
     count_keys,
     expand_rows,
     expand_words,
+    mark_foreign,
     measure_pieces,
     pack_pieces,
 )
@@ -97,3 +98,16 @@ def test_lengths_saturate() -> None:
     numbers = np.zeros(2, np.int32)
     expand_rows(numbers, np.array([2, 2, 2]), records, np.zeros(0, np.uint32), np.empty(0, np.int64), lengths)
     assert lengths.tolist() == [[65_535, 0, 0]]
+
+
+BITS = np.array([0, 1, 2, 3, 1 << 31 | 4, 5], np.uint32)
+
+
+@given(st.lists(st.tuples(*[st.lists(st.integers(0, BITS.size - 1), max_size=5)] * ZONES), max_size=4))
+def test_rows_with_a_word_that_english_lacks_are_marked(rows: list[tuple[list[int], ...]]) -> None:
+    texts = [row[zone] for zone in range(ZONES) for row in rows]
+    numbers = np.array([piece for text in texts for piece in text], np.int32)
+    got = np.ones(len(rows), np.bool_)
+    mark_foreign(numbers, ends([len(text) for text in texts]), BITS, got)
+    lacking = {2, 4}
+    assert got.tolist() == [any(not lacking.isdisjoint(text) for text in row) for row in rows]

@@ -16,7 +16,7 @@ AFTER[ord("-"), list(b"abcxyz")] = BEFORE[ord("-"), list(b"abcxyz")] = 1
 AFTER[ord("+"), list(b"+")] = BEFORE[ord("+"), list(b"+")] = 1
 EITHER = np.zeros(256, np.uint8)
 EITHER[ord("+")] = 1
-TEXTS = st.lists(st.text("abcxyz-+ ", max_size=12), max_size=5)
+TEXTS = st.lists(st.text("abcxyz-+ ", max_size=12) | st.text("abc-+ ", min_size=50, max_size=200), max_size=5)
 
 
 def pack(texts: list[str]) -> tuple[U8, I64]:
@@ -53,6 +53,14 @@ def test_pieces_are_those_of_a_slow_cut(texts: list[str]) -> None:
     again = np.empty(begins.size, np.int64)
     hash_spans(data, begins, ends, again)
     np.testing.assert_array_equal(again, keys)
+
+
+@pytest.mark.parametrize("at", [0, 55, 56, 57, 62, 63, 64, 65, 127, 128])
+@pytest.mark.parametrize("piece", ["a", "a-b", "abcxyzaa", "++"])
+def test_pieces_are_cut_the_same_wherever_they_stand(at: int, piece: str) -> None:
+    for text in (" " * at + piece, " " * at + piece + " x", "x" * at + " " + piece + "-"):
+        data, begins, ends, _, _ = cut([text])
+        assert [data[b:e].tobytes().decode() for b, e in zip(begins, ends, strict=True)] == oracle(text)
 
 
 def test_the_key_of_a_short_piece_is_the_piece() -> None:
@@ -115,6 +123,12 @@ def test_pieces_around_the_length_of_a_key(pieces: list[str]) -> None:
     data, begins, ends, keys, _ = cut([" ".join(pieces)])
     ref: dict[str, int] = {}
     assert Table().numbers(data, begins, ends, keys).tolist() == [ref.setdefault(piece, len(ref)) for piece in pieces]
+
+
+def test_equal_keys_of_pieces_that_begin_differently_are_told_apart() -> None:
+    data = np.frombuffer(b"abcxyzaazbcxyzaa", np.uint8)
+    got = Table().numbers(data, np.array([0, 8, 0]), np.array([8, 16, 8]), np.full(3, 1 << 56))
+    assert got.tolist() == [0, 1, 0]
 
 
 def test_an_empty_span_has_no_number() -> None:

@@ -542,12 +542,12 @@ def _wrong_lists(path: Path, n: int, rows: TermRows | None, *, deep: bool) -> st
 
 def _same_terms(snapshot: Snapshot, segment: Segment, rows: TermRows) -> bool:
     """Analyse some rows, evenly spread, again."""
-    from lamina_engine.index.terms import build_term_rows, slice_terms
+    from lamina_engine.index.terms import build_zones, slice_terms
     from lamina_engine.index.zones import zones_of
 
     for offset in sorted(set(np.linspace(0, segment.rows - 1, _SAMPLED).astype(int).tolist())):
         at = segment.start + offset
-        ref: tuple[NDArray[Any], ...] = build_term_rows(*zones_of(snapshot, at, at + 1))
+        ref: tuple[NDArray[Any], ...] = build_zones(zones_of(snapshot, at, at + 1))
         got: tuple[NDArray[Any], ...] = slice_terms(rows, offset, offset + 1)
         if any(a.tobytes() != b.tobytes() for a, b in zip(ref, got, strict=True)):
             return False

@@ -26,7 +26,7 @@ from lamina_engine.index.quantised import QuantisedIndex, covered_rows, train_ro
 from lamina_engine.index.tables import KEYS, LEXICAL, NO_MORE, TERMS, VECTORS, BulkHint, Tables, lists_name, terms_name
 from lamina_engine.index.terms import (
     TermsDamaged,
-    build_term_rows,
+    build_zones,
     concat_terms,
     copy_terms,
     open_terms,
@@ -35,7 +35,7 @@ from lamina_engine.index.terms import (
 )
 from lamina_engine.index.textbuilder import TextBuilder
 from lamina_engine.index.view import View
-from lamina_engine.index.zones import Zones, bodies, context, file_names, headers, read_chain, zones_of
+from lamina_engine.index.zones import context, file_names, headers, make_zones, read_chain, zones_of
 from lamina_engine.real_files import remove_file
 from lamina_engine.store.lock import write_lock
 from lamina_engine.store.segments import MERGE_FACTOR, Segment
@@ -126,12 +126,12 @@ class Indexer:
             texts = batch.texts[part]
             names = file_names(batch.sources[part], batch.starts[part], batch.titles[part])
             said = zip(batch.titles[part], batch.headings[part], batch.tags[part], created_at[part], names, strict=True)
-            zones = Zones(
-                bodies(texts),
+            zones = make_zones(
+                texts,
                 headers(said),
                 [context(text, row, read) if row >= 0 else "" for text, row in zip(texts, previous[part], strict=True)],
             )
-            self._staged.append(_Staged(first + start, build_term_rows(*zones, analyzer=self._analyzer)))
+            self._staged.append(_Staged(first + start, build_zones(zones, self._analyzer)))
 
     def discard_staged(self) -> None:
         """Forget what was staged for a transaction that failed."""
@@ -266,7 +266,7 @@ class Indexer:
             found = next(((first, rows) for first, rows in known if first <= at < first + len(rows.lengths)), None)
             if found is None:
                 end = min([stop, *(first for first, _ in known if first > at)])
-                parts.append(build_term_rows(*zones_of(snapshot, at, end), analyzer=self._analyzer))
+                parts.append(build_zones(zones_of(snapshot, at, end), self._analyzer))
             else:
                 end = min(stop, found[0] + len(found[1].lengths))
                 parts.append(slice_terms(found[1], at - found[0], end - found[0]))

@@ -240,7 +240,7 @@ class _Tally(NamedTuple):
     """Those of three letters or more, int64 (n,)."""
 
 
-def foreign_rows(numbers: I32 | I64, stops: I64, bits: U32) -> U8:
+def foreign_rows(numbers: I32 | I64, stops: I64, bits: U32, doubtful: BOOL | None = None) -> U8:
     """Return the language of each row, uint8 (n,), as its place in `LANGUAGES`: mostly 0.
 
     Parameters
@@ -251,33 +251,44 @@ def foreign_rows(numbers: I32 | I64, stops: I64, bits: U32) -> U8:
         Where the pieces of each text end.
     bits : uint32 (p,)
         `language_bits` of each piece.
+    doubtful : bool (n,), optional
+        Rows with a word that English lacks; looked for otherwise.
     """
     n = stops.size // _ZONES
     found = np.zeros(n, np.uint8)
-    telling = bits[numbers]
-    at = np.flatnonzero(telling > 1)
-    at = at[(telling[at] & 1) == 0]
-    if not at.size:
-        return found
     # rows without a word that English lacks are English; of the others all function words are counted
-    rows = np.unique(np.searchsorted(stops, at, side="right") % n)
-    undecided = np.zeros(n, np.bool_)
-    undecided[rows] = True
-    sizes = np.diff(stops, prepend=0).reshape(_ZONES, n)
-    at = np.flatnonzero(telling)
-    text = np.searchsorted(stops, at, side="right")
-    of_row, zone = text % n, text // n
-    kept = undecided[of_row]
-    at, of_row, zone = at[kept], of_row[kept], zone[kept]
+    undecided = _doubtful_rows(numbers, stops, bits) if doubtful is None else doubtful
+    rows = np.flatnonzero(undecided)
+    if not rows.size:
+        return found
+    sizes = np.diff(stops, prepend=0)
+    texts = (np.arange(_ZONES)[:, None] * n + rows).ravel()
+    lengths = sizes[texts]
+    at = np.arange(lengths.sum()) + np.repeat(stops[texts] - np.cumsum(lengths), lengths)
+    telling = bits[numbers[at]]
+    kept = np.flatnonzero(telling)
+    pieces, telling, of_text = numbers[at[kept]], telling[kept], np.repeat(texts, lengths)[kept]
+    of_row, zone = of_text % n, of_text // n
+    sizes = sizes.reshape(_ZONES, n)
     for last in range(_ZONES):
         seen = (zone <= last) & undecided[of_row]
         if not seen.any():
             continue
-        tally = _tally(of_row[seen], telling[at[seen]], numbers[at[seen]], n)
+        tally = _tally(of_row[seen], telling[seen], pieces[seen], n)
         best, decided = _decide(tally, sizes[: last + 1].sum(axis=0))
         found[undecided & decided] = best[undecided & decided]
         undecided = undecided & ~decided
     return found
+
+
+def _doubtful_rows(numbers: I32 | I64, stops: I64, bits: U32) -> BOOL:
+    """Return the rows with a word that English lacks; see `lamina_kernels.counting.mark_foreign`."""
+    telling = bits[numbers]
+    at = np.flatnonzero(telling > 1)
+    at = at[(telling[at] & 1) == 0]
+    marked = np.zeros(stops.size // _ZONES, np.bool_)
+    marked[np.searchsorted(stops, at, side="right") % max(marked.size, 1)] = True
+    return marked
 
 
 def _tally(rows: I64, bits: U32, numbers: I32 | I64, n: int) -> _Tally:

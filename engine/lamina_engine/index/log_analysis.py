@@ -11,7 +11,7 @@ from typing import Final
 
 from lamina_engine.executor import usable_cpus
 from lamina_engine.index.analysis import Analyzer
-from lamina_engine.index.terms import build_term_rows, concat_terms
+from lamina_engine.index.terms import build_zones, concat_terms
 from lamina_engine.index.zones import zones_of
 from lamina_engine.store.snapshot import Snapshot
 from lamina_kernels.layouts import TermRows
@@ -35,7 +35,7 @@ class BodyWords:
     """
 
     def __init__(self, *, in_step: bool = False) -> None:
-        self._kept: dict[int, list[str]] = {}
+        self._kept: dict[int, list[str | None]] = {}
         """By first row."""
         self._chars = 0
         self._stop = 0
@@ -43,9 +43,9 @@ class BodyWords:
         self._in_step = in_step
         self._changed = threading.Condition()
 
-    def put(self, start: int, words: list[str]) -> None:
-        """Keep the words of the rows from ``start`` on, unless there are too many."""
-        chars = sum(map(len, words))
+    def put(self, start: int, words: list[str | None]) -> None:
+        """Keep the words of the rows from ``start`` on, unless there are too many; None of a row whose body is not its text."""
+        chars = _count_chars(words)
         with self._changed:
             self._changed.wait_for(lambda: not self._in_step or self._chars < _MOST_CHARS)
             if self._chars < _MOST_CHARS:
@@ -54,7 +54,7 @@ class BodyWords:
             self._stop = start + len(words)
             self._changed.notify_all()
 
-    def take(self, start: int, stop: int) -> list[str]:
+    def take(self, start: int, stop: int) -> list[str | None]:
         """Return the words of rows from ``start`` on, below ``stop``; none if not kept."""
         with self._changed:
             self._changed.wait_for(lambda: not self._in_step or self._stop > start)
@@ -62,7 +62,7 @@ class BodyWords:
             if first is None:
                 return []
             words = self._kept.pop(first)
-            self._chars -= sum(map(len, words[: stop - first]))
+            self._chars -= _count_chars(words[: stop - first])
             if stop < first + len(words):
                 self._kept[stop] = words[stop - first :]
             self._changed.notify_all()
@@ -73,6 +73,10 @@ class BodyWords:
         with self._changed:
             self._in_step = False
             self._changed.notify_all()
+
+
+def _count_chars(words: list[str | None]) -> int:
+    return sum(len(each) for each in words if each)
 
 
 def make_analyzers() -> list[Analyzer]:
@@ -91,8 +95,8 @@ def analyse_rows(
     found: dict[int, TermRows] = {}
 
     def analyse(slot: int, span: tuple[int, int]) -> None:
-        words: list[str] | None = None if kept is None else []
-        found[span[0]] = build_term_rows(*zones_of(snapshot, *span), analyzer=analyzers[slot], words=words)
+        words: list[str | None] | None = None if kept is None else []
+        found[span[0]] = build_zones(zones_of(snapshot, *span), analyzers[slot], words)
         if kept is not None and words is not None:
             kept.put(span[0], words)
 

@@ -27,6 +27,7 @@ from lamina_kernels.layouts import I64, U8, U16, U32, TermRows
 
 if TYPE_CHECKING:
     from lamina_engine.index.wordtable import WordTable
+    from lamina_engine.index.zones import Zones
 
 _ZONES = 3
 _BATCH_ROWS = 2048
@@ -110,6 +111,17 @@ def build_term_rows(
         batches.append(_with_foreign(analyzer, rows, spoken, zones, bulk=bulk) if spoken.any() else rows)
         start = stop
     return concat_terms(batches)
+
+
+def build_zones(zones: Zones, analyzer: Analyzer | None = None, words: list[str | None] | None = None) -> TermRows:
+    """Analyse the zones of rows; ``words`` gets those of each text that is its row's body, and None of the others."""
+    made: list[str] | None = None if words is None else []
+    rows = build_term_rows(zones.bodies, zones.headers, zones.contexts, analyzer=analyzer, words=made)
+    if words is not None and made is not None:
+        words += made
+        for place in zones.linking:
+            words[place] = None
+    return rows
 
 
 def read_only(block: TermRows) -> TermRows:

@@ -40,7 +40,7 @@ from lamina_engine.index.textindex import (
     write_part,
     write_parts,
 )
-from lamina_engine.index.zones import is_body, read_column
+from lamina_engine.index.zones import read_column
 from lamina_engine.real_files import remove_file
 from lamina_engine.store.lock import write_lock
 from lamina_engine.store.segments import Segment
@@ -103,6 +103,11 @@ class TextBuilder:
         self._thread: threading.Thread | None = None
         self._again = False
         self._stopped = False
+        self._paused = False
+        self._folder: str | None = None
+        """Folder that was built last."""
+        self._asked: str | None = None
+        """Folder that was to be built while nothing was."""
         self._words_only = False
         self._kept = BodyWords()
         """Words of rows whose parts are not built yet."""
@@ -119,10 +124,13 @@ class TextBuilder:
         """
         with self._lock:
             self._words_only = words_only
+            if self._paused:
+                self._asked = folder
+                return
             if self._thread is not None and self._thread.is_alive():
                 self._again = True
                 return
-            self._again = False
+            self._again, self._folder = False, folder
             self._thread = threading.Thread(target=self._follow, args=(folder,), name="lamina-text")
             self._thread.start()
 
@@ -131,6 +139,22 @@ class TextBuilder:
         thread = self._thread
         if thread is not None:
             thread.join()
+
+    @contextlib.contextmanager
+    def paused(self) -> Iterator[None]:
+        """Build nothing within the block, which makes all of it by itself; go on with what is left afterwards."""
+        with self._lock:
+            thread = self._thread
+            self._paused, self._asked = True, self._folder if thread is not None and thread.is_alive() else None
+        self.join()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._paused = False
+                folder, self._asked = self._asked, None
+            if folder is not None:
+                self.wake(folder, words_only=self._words_only)
 
     def give_up(self) -> None:
         """Stop what is being built, soon; rows have been forgotten, or the tables are begun again."""
@@ -144,6 +168,8 @@ class TextBuilder:
             except (Stopped, VaultLocked):
                 return
             except (LaminaError, OSError, ValueError, MemoryError) as error:
+                if self._stopped:  # its folder is gone by now
+                    return
                 logger.warning("the text index is behind, the next write goes on with it: %s", error)
             native.release_memory()
             with self._lock:
@@ -178,7 +204,7 @@ class TextBuilder:
                     return
 
     def _is_stopped(self) -> bool:
-        return self._stopped
+        return self._stopped or self._paused
 
     def _is_beside(self) -> bool:
         return self._words_only
@@ -210,8 +236,13 @@ def build_lists(
             rows = _write_forward(tables, snapshot, segment, stopped)
         if stopped():
             raise Stopped
-        write_lists(lists_path(tables.folder, segment), segment.rows, invert(rows))
-        tables.trust(lists_name(segment))
+        write_lists_of(tables, segment, rows)
+
+
+def write_lists_of(tables: Tables, segment: Segment, rows: TermRows) -> None:
+    """Write the inverted lists of a segment, given its forward lists."""
+    write_lists(lists_path(tables.folder, segment), segment.rows, invert(rows))
+    tables.trust(lists_name(segment))
 
 
 def _write_forward(
@@ -366,24 +397,30 @@ def _documents(
             raise Stopped
         if words:
             end = at + len(words)
-        titles, texts, tags, sources = (
-            read_column(snapshot, name, at, end) for name in ("title", "text", "tags", "source")
-        )
-        again = range(len(texts)) if not words else [row for row, text in enumerate(texts) if not is_body(text)]
-        made = surface_texts([encodable(texts[row] or "") for row in again], analyzer=analyzer)
-        words = words or [""] * len(texts)
-        for row, surfaces in zip(again, made, strict=True):
-            words[row] = surfaces
+        titles, tags, sources = (read_column(snapshot, name, at, end) for name in ("title", "tags", "source"))
         rows = np.arange(at, end, dtype=np.int64)
+        missing = [place for place, surfaces in enumerate(words) if surfaces is None]
+        texts = snapshot.values("chunks", "text", rows[missing]) if words else read_column(snapshot, "text", at, end)
+        made = iter(surface_texts([encodable(text or "") for text in texts], analyzer=analyzer))
+        surfaces = [next(made) if each is None else each for each in words] or list(made)
         created = snapshot.numbers("chunks", "created_at", rows, MISSING_US).tolist()
         yield Documents(
-            surface_texts([encodable(title or "") for title in titles], analyzer=analyzer),
-            words,
+            _title_words(titles, analyzer),
+            surfaces,
             _facets(tables, snapshot, rows, tags, sources),
             [None if us == MISSING_US else us // US_PER_S for us in created],
         )
         count(rows.size)
         at = end
+
+
+def _title_words(titles: Sequence[str | None], analyzer: Analyzer) -> list[str]:
+    """Return the words of titles, which many rows share."""
+    known: dict[str | None, str] = dict.fromkeys(titles, "")
+    known.pop(None, None)
+    made = surface_texts([encodable(title or "") for title in known], analyzer=analyzer)
+    known = dict(zip(known, made, strict=True))
+    return [known.get(title, "") for title in titles]
 
 
 def _facets(

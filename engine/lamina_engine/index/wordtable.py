@@ -31,6 +31,7 @@ KERNELS: Final = (
     counting.pack_pieces,
     counting.measure_pieces,
     counting.expand_rows,
+    counting.mark_foreign,
     counting.expand_words,
     counting.count_keys,
 )
@@ -117,7 +118,9 @@ class WordTable:
         keys, lengths = np.empty(int(sizes[0]), np.int64), np.empty((n, counting.ZONES), np.uint16)
         counting.expand_rows(numbers, stops, self._records.view, self._hashes.view, keys, lengths)
         found = self._words_of(numbers[: stops[n - 1]], stops[:n]) if words and n else []
-        return Occurrences(keys, lengths, foreign_rows(numbers, stops, self._bits.view), found)
+        doubtful = np.empty(n, np.bool_)
+        counting.mark_foreign(numbers, stops, self._bits.view, doubtful)
+        return Occurrences(keys, lengths, foreign_rows(numbers, stops, self._bits.view, doubtful), found)
 
     def words(self, data: U8, offsets: I64) -> list[str]:
         """Return the surfaces of the tokens of texts, in order, joined by spaces.

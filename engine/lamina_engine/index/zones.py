@@ -118,16 +118,6 @@ def body(text: str) -> str:
     return _ADDRESS.sub("]", text) if "](" in text else text
 
 
-def is_body(text: str) -> bool:
-    """Tell whether a text is its body as it stands; False where it has to be looked at."""
-    return "](" not in text
-
-
-def bodies(texts: Sequence[str]) -> list[str]:
-    """Return `body` of many texts."""
-    return [_ADDRESS.sub("]", text) if "](" in text else text for text in texts]
-
-
 def headers(
     rows: Iterable[tuple[str | None, Sequence[str] | None, Sequence[str] | None, int | None, str]],
 ) -> list[str]:
@@ -144,6 +134,8 @@ class Zones(NamedTuple):
     bodies: list[str]
     headers: list[str]
     contexts: list[str]
+    linking: list[int]
+    """Places of rows whose texts hold links: their bodies may lack addresses."""
 
 
 def zones_of(snapshot: Snapshot, start: int, stop: int) -> Zones:
@@ -156,11 +148,20 @@ def zones_of(snapshot: Snapshot, start: int, stop: int) -> Zones:
     def read(row: int) -> tuple[str, int]:
         return (texts[row - start], previous[row - start]) if row >= start else read_chain(snapshot, row)
 
-    return Zones(
-        bodies(texts),
+    return make_zones(
+        texts,
         headers(zip(titles, headings, tags, created_at, file_names(sources, starts, titles), strict=True)),
         [context(text, row, read) if row >= 0 else "" for text, row in zip(texts, previous, strict=True)],
     )
+
+
+def make_zones(texts: Sequence[str], headers: list[str], contexts: list[str]) -> Zones:
+    """Return the zones of rows, given their texts and the two other zones."""
+    linking = [place for place, text in enumerate(texts) if "](" in text]
+    bodies = list(texts)
+    for place in linking:
+        bodies[place] = body(texts[place])
+    return Zones(bodies, headers, contexts, linking)
 
 
 def read_column(snapshot: Snapshot, name: str, start: int, stop: int) -> list[Any]:

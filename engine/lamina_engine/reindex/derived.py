@@ -16,15 +16,15 @@ import numpy as np
 
 from lamina_engine.errors import VaultLocked
 from lamina_engine.executor import Executor
-from lamina_engine.index import textbuilder
+from lamina_engine.index import inverted, textbuilder
 from lamina_engine.index.analysis import ANALYSIS_ID, Analyzer
 from lamina_engine.index.indexer import BLOCK_ROWS
 from lamina_engine.index.keys import KeyIndex, hash_ids, hash_versions
 from lamina_engine.index.log_analysis import BodyWords
 from lamina_engine.index.quantised import QuantisedIndex
 from lamina_engine.index.tables import KEYS, LEXICAL, TERMS, VECTORS, lists_path, terms_path
-from lamina_engine.index.terms import TermsDamaged, build_term_rows, concat_terms, open_terms, write_terms
-from lamina_engine.index.textbuilder import build_lists, build_next
+from lamina_engine.index.terms import TermsDamaged, build_zones, concat_terms, open_terms, write_terms
+from lamina_engine.index.textbuilder import build_lists, build_next, write_lists_of
 from lamina_engine.index.vectors import VectorBlocks
 from lamina_engine.index.zones import Zones, zones_of
 from lamina_engine.real_files import remove_file
@@ -153,6 +153,7 @@ class IndexBuilder:
             for a in range(s.start, s.start + s.rows, _ANALYSED_AT_ONCE)
         ]
         parts: list[TermRows] = []
+        inverting: Future[None] | None = None
         zones = (zones_of(self._snapshot, start, stop) for _, start, stop in cuts)
         results = self._executor.map(_analyse, zones) if self._executor.remote else _map_beside(_analyse, zones)
         for (segment, start, stop), (rows, words) in zip(cuts, results, strict=True):
@@ -167,8 +168,14 @@ class IndexBuilder:
                 with contextlib.suppress(TermsDamaged):  # its segment was merged away meanwhile
                     whole = open_terms(path, verify=False)  # mapped: those of a million rows take a gigabyte
                 self._tables.put_terms(segment, whole)
+                if segment.rows >= inverted.LEAST_ROWS:
+                    if inverting is not None:
+                        inverting.result()
+                    inverting = _on_a_thread("lamina-lists", write_lists_of, self._tables, segment, whole)
                 parts = []
             yield stop
+        if inverting is not None:
+            inverting.result()
 
     def begin_vectors(self, blocks: VectorBlocks) -> None:
         """Begin to code a space's vectors on a thread; FAISS works without the interpreter's lock."""
@@ -262,12 +269,12 @@ def _map_beside(fn: Callable[[S], T], items: Iterable[S]) -> Iterator[T]:
         pool.shutdown(cancel_futures=True)
 
 
-def _analyse(zones: Zones) -> tuple[TermRows, list[str]]:
+def _analyse(zones: Zones) -> tuple[TermRows, list[str | None]]:
     analyzer: Analyzer | None = getattr(_local, "analyzer", None)
     if analyzer is None:
         analyzer = _local.analyzer = Analyzer()
-    words: list[str] = []
-    return build_term_rows(*zones, analyzer=analyzer, words=words), words
+    words: list[str | None] = []
+    return build_zones(zones, analyzer, words), words
 
 
 def drop_unnamed_terms(folder: Path, snapshot: Snapshot) -> None:

@@ -144,7 +144,8 @@ class Job:
         self._preflight()
         self._begin_space()
         self._level()
-        self._build(place)
+        with self._building_alone():
+            self._build(place)
         self._gate(place)
         self._catch_up()  # what came meanwhile, so that little is left for the time under the lock
         self._swap(drop_old=drop_old)
@@ -153,6 +154,10 @@ class Job:
         report.seconds = round(time.monotonic() - started, 3)
         report.rate = round(report.rows / report.seconds, 1) if report.seconds else 0.0
         return report
+
+    def _building_alone(self) -> AbstractContextManager[None]:
+        """Let the thread that follows the log rest: what it builds of words is being made anew."""
+        return self.memory.indexer.text.paused() if self.engine in (None, "lexical") else nullcontext()
 
     # ------------------------------------------------------------------ before
 

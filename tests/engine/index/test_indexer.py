@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from lamina_engine.index import indexer, inverted, log_analysis, textbuilder
 from lamina_engine.index.analysis import Analyzer
 from lamina_engine.index.row_columns import facet
 from lamina_engine.index.tables import BulkHint
-from lamina_engine.index.terms import build_term_rows, write_terms
+from lamina_engine.index.terms import build_zones, write_terms
 from lamina_engine.index.zones import zones_of
 from lamina_engine.ingest import adding
 from lamina_engine.memory import Memory
@@ -129,6 +130,60 @@ def test_a_builder_that_failed_goes_on_where_it_was_woken_meanwhile(
     assert files(lexical_vault, "terms")
 
 
+def test_a_paused_builder_builds_nothing_and_goes_on_afterwards(
+    lexical_vault: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(textbuilder.TextBuilder, "wake", WAKE)
+    builder = lexical_vault._memory.indexer.text
+
+    def rows() -> int:
+        return int(lexical_vault.stats()["indexes"]["lexical"]["rows"])
+
+    with builder.paused():
+        lexical_vault.add(records(40))
+        builder.join()
+        assert rows() == 0
+    builder.join()
+    assert rows() == 32
+
+
+def test_a_pause_stops_what_is_being_built(lexical_vault: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(textbuilder.TextBuilder, "wake", WAKE)
+    builder = lexical_vault._memory.indexer.text
+    begun, go_on = threading.Event(), threading.Event()
+
+    def slowly(*args: Any) -> None:
+        begun.set()
+        assert go_on.wait(30)
+        write_terms(*args)
+
+    monkeypatch.setattr(textbuilder, "write_terms", slowly)
+    lexical_vault.add(records(40))
+    assert begun.wait(30)
+    threading.Timer(0.05, go_on.set).start()
+    with builder.paused():
+        assert lexical_vault.stats()["indexes"]["lexical"]["rows"] == 0
+    builder.join()
+    assert lexical_vault.stats()["indexes"]["lexical"]["rows"] == 32
+
+
+def test_a_builder_whose_folder_went_says_nothing(
+    lexical_vault: Vault, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(textbuilder.TextBuilder, "wake", WAKE)
+    builder = lexical_vault._memory.indexer.text
+
+    def gone(*_: Any, **__: Any) -> None:
+        builder.give_up()  # as a forget does, and removes the folder
+        raise FileNotFoundError("meta.json")
+
+    monkeypatch.setattr(textbuilder, "write_part", gone)
+    with caplog.at_level(logging.WARNING):
+        lexical_vault.add(records(40))
+        builder.join()
+    assert not caplog.records
+
+
 @pytest.mark.parametrize(
     ("name", "how"),
     # a flipped byte in forward lists is found by `lamina verify`, not by opening them
@@ -216,7 +271,7 @@ def test_forward_lists_do_not_depend_on_how_rows_are_dealt_out(
     one, three = (
         log_analysis.analyse_rows(snapshot, 3, 50, [Analyzer() for _ in range(threads)]) for threads in (1, 3)
     )
-    ref = build_term_rows(*zones_of(snapshot, 3, 50))
+    ref = build_zones(zones_of(snapshot, 3, 50))
     for got in (one, three):
         assert [array.tobytes() for array in got] == [array.tobytes() for array in ref]
 

@@ -11,10 +11,11 @@ import lamina
 from lamina import FixedClock, Vault
 from lamina_engine.index import terms as terms_module
 from lamina_engine.index.analysis import Analyzer, language_mark
-from lamina_engine.index.languages import LANGUAGES, elision, function_words, language_of, stemmer
+from lamina_engine.index.languages import LANGUAGES, elision, foreign_rows, function_words, language_of, stemmer
 from lamina_engine.index.tables import Tables
 from lamina_engine.index.terms import build_term_rows
 from lamina_engine.index.view import View
+from lamina_kernels.counting import mark_foreign
 from lamina_kernels.layouts import TermRows
 from tests.conftest import NOW
 
@@ -50,6 +51,20 @@ def languages_of(rows: TermRows) -> list[str]:
         hashes = rows.hashes[rows.indptr[row] : rows.indptr[row + 1]].tolist()
         found.append(next((name for name in LANGUAGES[1:] if language_mark(name) in hashes), "english"))
     return found
+
+
+def test_rows_whose_doubtful_ones_are_known_get_the_same_languages() -> None:
+    random = np.random.default_rng(7)
+    bits = np.array([0, 0, 0, 1, 1, 2, 4, 6, 3, 1 << 31 | 2, 1 << 31 | 8], np.uint32)
+    for n in (0, 1, 40):
+        sizes = random.integers(0, 9, 3 * n)
+        numbers = random.integers(0, bits.size, sizes.sum()).astype(np.int32)
+        stops = np.cumsum(sizes)
+        doubtful = np.empty(n, np.bool_)
+        mark_foreign(numbers, stops, bits, doubtful)
+        ref = foreign_rows(numbers, stops, bits)
+        assert foreign_rows(numbers, stops, bits, doubtful).tolist() == ref.tolist()
+        assert n < 40 or len(set(ref.tolist())) > 2
 
 
 def test_each_language_is_told_and_stemmed() -> None:

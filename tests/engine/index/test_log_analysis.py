@@ -13,9 +13,9 @@ from lamina_engine.index import log_analysis, terms, textbuilder
 from lamina_engine.index.analysis import Analyzer
 from lamina_engine.index.log_analysis import BodyWords, analyse_rows
 from lamina_engine.index.tables import Tables
-from lamina_engine.index.terms import build_term_rows, surface_texts
+from lamina_engine.index.terms import build_term_rows, build_zones, surface_texts
 from lamina_engine.index.textindex import encodable
-from lamina_engine.index.zones import bodies, zones_of
+from lamina_engine.index.zones import make_zones, zones_of
 from lamina_engine.store.snapshot import Snapshot
 from tests.conftest import NOW
 
@@ -41,7 +41,7 @@ def test_words_beside_forward_lists_are_those_of_the_bodies(bulk: int, monkeypat
     monkeypatch.setattr(terms, "_BULK_ROWS", bulk)
     monkeypatch.setattr(terms, "_BULK_ROWS_READY", bulk)
     monkeypatch.setattr(terms, "_BATCH_ROWS", 7)
-    texts = bodies(TEXTS)
+    texts = make_zones(TEXTS, [], []).bodies
     words: list[str] = []
     got = build_term_rows(texts, texts[::-1], texts, words=words)
     assert words == surface_texts(texts, analyzer=Analyzer())
@@ -69,7 +69,7 @@ def test_the_text_index_gets_the_same_words_however_many_were_kept(
     got = analyse_rows(snapshot, 0, snapshot.rows("chunks"), [Analyzer(), Analyzer()], kept)
     assert documents(snapshot, kept, start) == ref
     assert [array.tobytes() for array in got] == [
-        array.tobytes() for array in build_term_rows(*zones_of(snapshot, 0, snapshot.rows("chunks")))
+        array.tobytes() for array in build_zones(zones_of(snapshot, 0, snapshot.rows("chunks")))
     ]
 
 

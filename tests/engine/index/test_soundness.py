@@ -124,3 +124,16 @@ def test_a_closed_vault_is_left_alone(vault: Path) -> None:
     memory.close()
     memory.check_files()
     assert memory.tables is tables
+
+
+def test_an_index_that_is_replaced_while_it_is_looked_at_is_no_damage(
+    vault: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    memory = opened(vault)
+    looks = iter([{"lexical-0": "a file of it is gone"}, {}])
+    monkeypatch.setattr(soundness, "damaged", lambda *_: next(looks))
+    tables = memory.tables
+    with caplog.at_level(logging.WARNING):
+        memory.check_files()
+    assert memory.tables is tables
+    assert not caplog.records

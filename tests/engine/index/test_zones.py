@@ -105,7 +105,7 @@ def test_the_log_alone_gives_the_zones_that_were_staged(tmp_path: Path) -> None:
         assert any(zones.contexts)
         for segment in snapshot.segments("chunks"):
             file = vault.path / "index" / "terms" / (segment.ref.name.removesuffix(".arrow") + ".terms")
-            part = (z[segment.start : segment.start + segment.rows] for z in zones)
+            part = (z[segment.start : segment.start + segment.rows] for z in zones[:3])
             ref = build_term_rows(*part)
             assert_equal_rows(vault._memory.tables.terms(snapshot, segment), ref)
             if segment.rows >= UNFILED_ROWS:
