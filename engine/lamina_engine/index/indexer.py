@@ -291,10 +291,6 @@ class Indexer:
         if record is None or record.get("analysis") != ANALYSIS_ID:
             return
         name = str(record["folder"])
-        if hint.rows:  # the next recall needs the words of all rows; parts would be in their way
-            if self._tables.lacks_terms(snapshot):
-                self.text.wake(name, words_only=True)
-            return
         known = self._tables.text(snapshot)
         covered = 0 if known is None else known.rows
         waiting = snapshot.rows("chunks") - covered

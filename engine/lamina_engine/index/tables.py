@@ -348,13 +348,8 @@ class Tables(Cache):
         """Remember vector codes just built under the name that the next version will give them."""
         self._quantised = (name, index)
 
-    def terms(
-        self, snapshot: Snapshot, segment: Segment, kept: BodyWords | None = None, threads: int | None = None
-    ) -> TermRows:
-        """Return a segment's forward lists from memory, their file, or else the log.
-
-        ``kept`` gets the words of what is analysed, on all cores or as many ``threads``.
-        """
+    def terms(self, snapshot: Snapshot, segment: Segment, kept: BodyWords | None = None) -> TermRows:
+        """Return a segment's forward lists from memory, their file, or else the log; ``kept`` gets words of what is analysed."""
         found = self._terms.get(segment.ref.name)
         if found is None:
             with self._terms_lock:  # one of its own: ids are looked up while many rows are analysed
@@ -369,7 +364,7 @@ class Tables(Cache):
                     except TermsDamaged:
                         self._analyzers = self._analyzers or make_analyzers()
                         stop = segment.start + segment.rows
-                        rows = analyse_rows(snapshot, segment.start, stop, self._analyzers[:threads], kept)
+                        rows = analyse_rows(snapshot, segment.start, stop, self._analyzers, kept)
                     found = self._terms[segment.ref.name] = (segment.start, read_only(rows))
         return found[1]
 

@@ -108,22 +108,18 @@ class TextBuilder:
         """Folder that was built last."""
         self._asked: str | None = None
         """Folder that was to be built while nothing was."""
-        self._words_only = False
         self._kept = BodyWords()
         """Words of rows whose parts are not built yet."""
 
-    def wake(self, folder: str, *, words_only: bool = False) -> None:
+    def wake(self, folder: str) -> None:
         """Begin to follow the log, unless it is being followed already.
 
         Parameters
         ----------
         folder : str
             Name of the index's folder, as the newest version has it.
-        words_only : bool
-            Build forward and inverted lists alone: more rows follow, and recalls need no parts.
         """
         with self._lock:
-            self._words_only = words_only
             if self._paused:
                 self._asked = folder
                 return
@@ -154,7 +150,7 @@ class TextBuilder:
                 self._paused = False
                 folder, self._asked = self._asked, None
             if folder is not None:
-                self.wake(folder, words_only=self._words_only)
+                self.wake(folder)
 
     def give_up(self) -> None:
         """Stop what is being built, soon; rows have been forgotten, or the tables are begun again."""
@@ -191,12 +187,10 @@ class TextBuilder:
                 if str((snapshot.manifest.indexes.get("lexical") or {}).get("folder")) != name:
                     raise Stopped
                 try:
-                    build_lists(self._tables, snapshot, self._is_stopped, self._kept, self._is_beside)
+                    build_lists(self._tables, snapshot, self._is_stopped, self._kept)
                 finally:
                     _remove_stale_lists(self._tables, snapshot, self._store.snapshot())
                     native.release_memory()
-                if self._words_only:
-                    return
                 if self._tables.lacks_terms(self._store.snapshot()):  # recalls wait for these, and for no parts
                     continue
                 kept, self._kept = self._kept, BodyWords()
@@ -206,24 +200,14 @@ class TextBuilder:
     def _is_stopped(self) -> bool:
         return self._stopped or self._paused
 
-    def _is_beside(self) -> bool:
-        return self._words_only
 
-
-def build_lists(
-    tables: Tables,
-    snapshot: Snapshot,
-    stopped: Any,
-    kept: BodyWords | None = None,
-    beside: Callable[[], bool] = lambda: False,
-) -> None:
+def build_lists(tables: Tables, snapshot: Snapshot, stopped: Any, kept: BodyWords | None = None) -> None:
     """Write the forward and inverted lists that large segments of a version lack.
 
-    Forward lists of all of them come first: other processes can scan by these. Rows are analysed on all cores, or on one
-    while other work goes on ``beside``.
+    Forward lists of all of them come first: other processes can scan by these.
     """
     for segment in tables.lacks_terms(snapshot):
-        _write_forward(tables, snapshot, segment, stopped, kept, 1 if beside() else None)
+        _write_forward(tables, snapshot, segment, stopped, kept)
     tables.forget_words()
     for segment in tables.lacks_lists(snapshot):
         try:
@@ -246,15 +230,10 @@ def write_lists_of(tables: Tables, segment: Segment, rows: TermRows) -> None:
 
 
 def _write_forward(
-    tables: Tables,
-    snapshot: Snapshot,
-    segment: Segment,
-    stopped: Any,
-    kept: BodyWords | None = None,
-    threads: int | None = None,
+    tables: Tables, snapshot: Snapshot, segment: Segment, stopped: Any, kept: BodyWords | None = None
 ) -> TermRows:
     """Write the forward lists of a segment; return them as their file has them."""
-    rows = tables.terms(snapshot, segment, kept, threads)
+    rows = tables.terms(snapshot, segment, kept)
     if stopped():
         raise Stopped
     path = terms_path(tables.folder, segment)

@@ -14,13 +14,9 @@ def build_at_once(patch: pytest.MonkeyPatch, block_rows: int) -> None:
     patch.setattr(indexer, "BLOCK_ROWS", block_rows)
     patch.setattr(textbuilder, "BLOCK_ROWS", block_rows)
 
-    def follow(builder: TextBuilder, folder: str, *, words_only: bool = False) -> None:
-        builder._words_only = words_only
-        builder._follow(folder)
-
-    patch.setattr(TextBuilder, "wake", follow)
+    patch.setattr(TextBuilder, "wake", TextBuilder._follow)
 
 
 def never_build(patch: pytest.MonkeyPatch) -> None:
     """Have every row in the tail."""
-    patch.setattr(TextBuilder, "wake", lambda self, folder, *, words_only=False: None)
+    patch.setattr(TextBuilder, "wake", lambda self, folder: None)

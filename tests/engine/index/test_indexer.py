@@ -137,7 +137,7 @@ def test_a_paused_builder_builds_nothing_and_goes_on_afterwards(
     builder = lexical_vault._memory.indexer.text
 
     def rows() -> int:
-        return int(lexical_vault.stats()["indexes"]["lexical"]["rows"])
+        return int(lexical_vault.stats()["indexes"]["lexical"]["rows"] or 0)
 
     with builder.paused():
         lexical_vault.add(records(40))

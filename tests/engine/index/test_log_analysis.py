@@ -85,7 +85,7 @@ def test_words_are_cut_where_a_part_ends() -> None:
 
 def test_in_step_each_waits_for_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(log_analysis, "_MOST_CHARS", 3)
-    kept, found = BodyWords(in_step=True), list[str]()
+    kept, found = BodyWords(in_step=True), list[str | None]()
 
     def take() -> None:
         for row in range(50):
