@@ -56,7 +56,7 @@ UNFILED_ROWS: Final = MERGE_FACTOR
 a small write a tenth of its time."""
 _STAGED_AT_ONCE: Final = 8_192
 _WAITING_ROWS: Final = 1 << 19
-"""Rows that may wait for vector codes and keys while more follow."""
+"""Rows that may wait for words, vector codes and keys while more follow."""
 _STREAM_ROWS: Final = 1 << 15
 """The same where nobody knows how many follow, and a quarter of what is covered: each row is coded a few times, however
 long the stream is, and readers beside it scan few."""

@@ -236,9 +236,13 @@ def test_many_rows_are_found_before_their_forward_lists_are_written(
         assert answers(vault) == ref
 
 
-def test_words_of_a_long_add_are_analysed_beside_it_and_parts_wait_for_its_end(
-    lexical_vault: Vault, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("most", "ref"), [(1 << 19, [(20, 0, 0), (40, 0, 0), (50, 40, 48)]), (40, [(20, 0, 0), (40, 40, 32), (50, 40, 48)])]
+)
+def test_words_of_a_long_add_wait_for_its_end_or_until_many_wait(
+    lexical_vault: Vault, monkeypatch: pytest.MonkeyPatch, most: int, ref: list[tuple[int, int, int]]
 ) -> None:
+    monkeypatch.setattr(indexer, "_WAITING_ROWS", most)
     given = pa.Table.from_pylist([{"text": record["text"]} for record in records(50)])
     monkeypatch.setattr(adding, "SEGMENT_ROWS", 20)
     monkeypatch.setattr(adding, "_LEAD_ROWS", 20)
@@ -255,7 +259,7 @@ def test_words_of_a_long_add_are_analysed_beside_it_and_parts_wait_for_its_end(
 
     monkeypatch.setattr(writing, "write", noted)
     lexical_vault.add(given)
-    assert seen == [(20, 20, 0), (40, 40, 0), (50, 40, 48)]
+    assert seen == ref
     with lamina.open(lexical_vault.path.parent / "other", create=True, clock=FixedClock(NOW), embedder="none") as other:
         monkeypatch.undo()
         other.add(given)
