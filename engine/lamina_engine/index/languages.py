@@ -282,7 +282,7 @@ def foreign_rows(numbers: I32 | I64, stops: I64, bits: U32, doubtful: BOOL | Non
 
 
 def _doubtful_rows(numbers: I32 | I64, stops: I64, bits: U32) -> BOOL:
-    """Return the rows with a word that English lacks; see `lamina_kernels.counting.mark_foreign`."""
+    """Return the rows that `lamina_kernels.counting.mark_foreign` marks."""
     telling = bits[numbers]
     at = np.flatnonzero(telling > 1)
     at = at[(telling[at] & 1) == 0]

@@ -44,7 +44,10 @@ class BodyWords:
         self._changed = threading.Condition()
 
     def put(self, start: int, words: list[str | None]) -> None:
-        """Keep the words of the rows from ``start`` on, unless there are too many; None of a row whose body is not its text."""
+        """Keep the words of the rows from ``start`` on, unless there are too many.
+
+        None stands for a row whose body is not its text.
+        """
         chars = _count_chars(words)
         with self._changed:
             self._changed.wait_for(lambda: not self._in_step or self._chars < _MOST_CHARS)

@@ -349,7 +349,10 @@ class Tables(Cache):
         self._quantised = (name, index)
 
     def terms(self, snapshot: Snapshot, segment: Segment, kept: BodyWords | None = None) -> TermRows:
-        """Return a segment's forward lists from memory, their file, or else the log; ``kept`` gets words of what is analysed."""
+        """Return a segment's forward lists from memory, their file, or else the log.
+
+        ``kept`` gets the words of what is analysed.
+        """
         found = self._terms.get(segment.ref.name)
         if found is None:
             with self._terms_lock:  # one of its own: ids are looked up while many rows are analysed

@@ -114,7 +114,10 @@ def build_term_rows(
 
 
 def build_zones(zones: Zones, analyzer: Analyzer | None = None, words: list[str | None] | None = None) -> TermRows:
-    """Analyse the zones of rows; ``words`` gets those of each text that is its row's body, and None of the others."""
+    """Analyse the zones of rows.
+
+    ``words`` gets those of each text that is its row's body, and None of the others.
+    """
     made: list[str] | None = None if words is None else []
     rows = build_term_rows(zones.bodies, zones.headers, zones.contexts, analyzer=analyzer, words=made)
     if words is not None and made is not None:

@@ -138,7 +138,7 @@ class TextBuilder:
 
     @contextlib.contextmanager
     def paused(self) -> Iterator[None]:
-        """Build nothing within the block, which makes all of it by itself; go on with what is left afterwards."""
+        """Build nothing within the block, which does so by itself; go on afterwards."""
         with self._lock:
             thread = self._thread
             self._paused, self._asked = True, self._folder if thread is not None and thread.is_alive() else None
