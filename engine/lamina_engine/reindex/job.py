@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -144,7 +144,10 @@ class Job:
         self._preflight()
         self._begin_space()
         self._level()
-        with self._building_alone():
+        with ExitStack() as resting:
+            # what follows the log builds of words what is being made anew
+            for memory in self._indexed if self.engine in (None, "lexical") else ():
+                resting.enter_context(memory.indexer.text.paused())
             self._build(place)
         self._gate(place)
         self._catch_up()  # what came meanwhile, so that little is left for the time under the lock
@@ -155,9 +158,10 @@ class Job:
         report.rate = round(report.rows / report.seconds, 1) if report.seconds else 0.0
         return report
 
-    def _building_alone(self) -> AbstractContextManager[None]:
-        """Let the thread that follows the log rest: what it builds of words is being made anew."""
-        return self.memory.indexer.text.paused() if self.engine in (None, "lexical") else nullcontext()
+    @property
+    def _indexed(self) -> list[Memory]:
+        """What has indexes of its own."""
+        return [self.memory]
 
     # ------------------------------------------------------------------ before
 

@@ -78,6 +78,10 @@ class ShardedJob(Job):
             for number, shard in enumerate(memory.shards)
         ]
 
+    @property
+    def _indexed(self) -> list[Memory]:
+        return [part.memory for part in self._parts]
+
     @contextmanager
     def _guard(self) -> Iterator[None]:
         """Hold the whole's lock around a shard's commit: its writers commit to shards, too."""

@@ -97,6 +97,21 @@ def test_answers_are_those_of_one_vault_reindexed_alike(place: Path) -> None:
             assert shard.recall("database", k=3)
 
 
+def test_what_follows_the_shards_rests_meanwhile(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rested: list[bool] = []
+    build = ShardedJob._build
+
+    def look(job: ShardedJob, folder: Path) -> None:
+        rested.extend(part.memory.indexer.text._paused for part in job._parts)
+        build(job, folder)
+
+    monkeypatch.setattr(ShardedJob, "_build", look)
+    with reopened(place / "sharded") as vault:
+        assert vault.reindex(accept=True).swapped
+        assert rested == [True] * 3
+        assert not any(shard.indexer.text._paused for shard in vault._memory.shards)
+
+
 @pytest.mark.parametrize("engine", [None, "lexical", "vectors", "keys"])
 def test_indexes_alone_are_made_again(place: Path, engine: Any) -> None:
     told: list[Progress] = []
