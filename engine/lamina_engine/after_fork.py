@@ -2,7 +2,8 @@
 
 A thread of the parent that held a lock does not exist in the child, and what it was changing may be half done. So if any
 lock was held, all in-memory state these locks guard is reset; the log and its mapped segments never change and are kept.
-A module that another thread is importing would stay half imported, its lock held, for ever: a fork waits for it.
+A module that another thread is importing would stay half imported, its lock held, for ever: a fork waits for it, and for a
+kernel that another thread is loading, as that holds Numba's lock.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ from __future__ import annotations
 import _imp
 import functools
 import importlib
+import logging
 import os
+import sys
 import threading
 import time
 import weakref
@@ -94,14 +97,14 @@ def _is_free(each: Any) -> bool:
     return free
 
 
-_IMPORT_WAIT_S = 10.0
-"""For an import that never ends a fork does not wait longer."""
+_WAIT_S = 10.0
+"""For an import or a kernel that never ends a fork does not wait longer."""
 
 
 def _finish_imports() -> None:
     """Wait until no other thread is importing, and let none begin before the fork."""
     locks: dict[str, Any] = getattr(getattr(importlib, "_bootstrap"), "_module_locks", {})  # noqa: B009  private, and typed nowhere
-    until, me = time.monotonic() + _IMPORT_WAIT_S, threading.get_ident()
+    until, me = time.monotonic() + _WAIT_S, threading.get_ident()
     while True:
         _imp.acquire_lock()  # a module's own lock is made under this one
         alive = [each for found in list(locks.values()) if (each := found()) is not None]
@@ -111,6 +114,29 @@ def _finish_imports() -> None:
         time.sleep(0.001)
 
 
+_held: Final = list[Any]()
+"""The lock of kernels, while this process forks."""
+
+
+def _finish_loading() -> None:
+    """Wait until no other thread loads a kernel, then for imports; loading imports, so the other way round would lock up."""
+    kernels = sys.modules.get("lamina_kernels._jit")
+    lock = getattr(kernels, "loading", None)  # without it no kernel has been asked for
+    if lock is not None:
+        _locks.add(lock)
+        if lock.acquire(timeout=_WAIT_S):
+            _held.append(lock)
+    _finish_imports()
+
+
+def _go_on() -> None:
+    _imp.release_lock()
+    while _held:
+        _held.pop().release()
+
+
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_finish_imports, after_in_parent=_imp.release_lock, after_in_child=_imp.release_lock)
+    # what is registered last is called first, and a thread that imports may need a logger: its lock is taken after ours
+    logging.getLogger(__name__)
+    os.register_at_fork(before=_finish_loading, after_in_parent=_go_on, after_in_child=_go_on)
     os.register_at_fork(after_in_child=_reset_in_child)

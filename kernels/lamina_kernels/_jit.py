@@ -45,6 +45,10 @@ logger = logging.getLogger(__name__)
 # a thread that compiles holds Numba's own lock and may ask for another kernel's dispatcher.
 _decorating = threading.Lock()
 
+loading = threading.RLock()
+"""Held while a kernel is loaded or compiled, one at a time as Numba does. Whoever forks takes it before: Numba's own lock,
+held by a thread that the child does not have, would stay held there."""
+
 
 class Kernel(Generic[P, R_co]):
     """A function that is compiled at its first call; made by `kernel`.
@@ -59,7 +63,6 @@ class Kernel(Generic[P, R_co]):
         self.py_func = py_func
         self._examples = examples
         self._fastmath = fastmath
-        self._lock = threading.Lock()
         self._entry: Callable[P, R_co] | None = None
         self._dispatcher: Dispatcher | None = None
         functools.update_wrapper(self, py_func)
@@ -99,7 +102,7 @@ class Kernel(Generic[P, R_co]):
             return self._dispatcher
 
     def _open(self) -> Callable[P, R_co]:
-        with self._lock:
+        with loading:
             if self._entry is None:
                 self._entry = self.py_func if _jit_disabled() else self._compile()
             return self._entry

@@ -139,7 +139,7 @@ def cut_pieces(
         if begin + 8 <= data.size:  # one load of eight bytes
             for i in range(8):
                 word |= int(data[begin + i]) << (8 * i)
-            word &= (1 << (8 * min(size, SHORT))) - 1
+            word &= (1 << (8 * int(min(size, SHORT)))) - 1
         else:
             for i in range(min(size, SHORT)):
                 word |= int(data[begin + i]) << (8 * i)

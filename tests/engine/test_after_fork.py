@@ -82,7 +82,7 @@ print(int(plain.acquire(blocking=False)), kept.anew)
 def test_a_child_recalls_and_writes_while_a_thread_of_its_parent_held_everything(tmp_path: Path) -> None:
     code = """
 import lamina
-after_fork._IMPORT_WAIT_S = 1.0  # a thread that imports waits for what is held below: the fork waits in vain
+after_fork._WAIT_S = 1.0  # a thread that imports waits for what is held below: the fork waits in vain
 vault = lamina.open(sys.argv[1], create=True, embedder="none")
 vault.add([{"text": f"note {i} of the gateway", "id": f"id{i}"} for i in range(20)])
 def asked():
@@ -142,3 +142,31 @@ def last():
 """
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert found.stdout.split() == ["True"], found.stderr
+
+
+def test_a_fork_waits_for_a_kernel_that_is_being_loaded() -> None:
+    """A child that was forked right behind a long add hung in its first recall, at Numba's lock."""
+    code = """
+import time
+import numpy as np
+from lamina_kernels import _jit, tokens
+begun, loaded = threading.Event(), []
+specialize = _jit.Kernel._specialize
+def slowly(kernel, folder):
+    begun.set()
+    time.sleep(0.3)
+    found = specialize(kernel, folder)
+    loaded.append(kernel)
+    return found
+_jit.Kernel._specialize = slowly
+thread = _jit.warm([tokens.join_spans])
+begun.wait()
+def ask():
+    out = np.empty(3, np.uint8)
+    tokens.join_spans(np.frombuffer(b"ab", np.uint8), np.array([0, 2]), 10, out)
+    tokens.hash_spans(np.frombuffer(b"ab", np.uint8), np.array([0]), np.array([2]), np.empty(1, np.int64))
+    assert out.tobytes() == b"ab\\n" and loaded
+print(in_child(ask))
+thread.join()
+"""
+    assert run(code) == ["0"]

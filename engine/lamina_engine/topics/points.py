@@ -61,8 +61,7 @@ def _lengths(values: F32) -> F64:
     for start in range(0, len(values), _BLOCK):
         part = values[start : start + _BLOCK]
         held = squares[: len(part)]
-        held[...] = part  # a product of float32 into float64 takes half as long again
-        np.multiply(held, held, out=held)
+        np.multiply(part, part, out=held, dtype=np.float64)
         np.add.reduce(held, axis=1, out=lengths[start : start + _BLOCK])
     return np.sqrt(lengths, out=lengths)
 

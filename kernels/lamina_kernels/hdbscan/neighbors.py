@@ -18,7 +18,7 @@ import numpy as np
 from lamina_kernels._jit import kernel
 from lamina_kernels.hdbscan.packed import Packed, aligned_words, gather, score
 from lamina_kernels.layouts import F32, F64, I32, I64, Neighbors, Points
-from lamina_kernels.simd import LANES, beats, lowest_bit, prefetch_line, square_distance
+from lamina_kernels.simd import LANES, beats, lowest_bit, square_distance
 from lamina_kernels.sorting import sort_rows
 from lamina_kernels.threads import ThreadTeam
 
@@ -328,12 +328,8 @@ def measure_rows(
     -----
     O(K d) a row.
     """
-    place, listed = values.ctypes.data, out_rows.shape[1]
     for i in range(start, stop):
-        for p in range(listed):
-            later = out_rows[i, min(p + 1, listed - 1)]
-            for line in range(0, 4 * size, 64):
-                prefetch_line(place + 4 * int(later) * size + line)
+        for p in range(out_rows.shape[1]):
             j = out_rows[i, p]
             distance = np.sqrt(square_distance(values, i * size, factors[i], values, j * size, factors[j], size))
             at = p

@@ -22,7 +22,7 @@ import numpy as np
 from lamina_kernels._jit import kernel
 from lamina_kernels.hdbscan.neighbors import _insert_nearest
 from lamina_kernels.layouts import BOOL, F32, F64, I32, I64
-from lamina_kernels.simd import LANES, STEP, beats, insert_sorted, lowest_bit, square_distance
+from lamina_kernels.simd import LANES, STEP, beats, insert_sorted, lowest_bit, prefetch_line, square_distance
 
 NONE: Final = -1
 """An entry of a list that nothing has filled."""
@@ -212,6 +212,10 @@ _SLACK: Final = 1.0 + 1e-4
 """Sums of a thousand squares in float32 are off by less, relatively; only what lies beyond is left unmeasured."""
 
 # Sums in any order: an estimate only says what need not be measured.
+_FLOAT_BYTES: Final = 4
+_LINE_BYTES: Final = 64
+"""Of a cache."""
+
 _REORDER: Final = ("reassoc", "contract")
 
 
@@ -317,6 +321,13 @@ def _estimate(values: F32, i: int, scale_i: np.float32, j: int, scale_j: np.floa
     return total
 
 
+@kernel
+def _prefetch_row(place: int, row: int, size: int) -> None:
+    """Ask for the cache lines of a row of float32, given where the first row lies."""
+    for line in range(0, _FLOAT_BYTES * size, _LINE_BYTES):
+        prefetch_line(place + _FLOAT_BYTES * row * size + line)
+
+
 def _widen_examples() -> tuple[object, ...]:
     lists, fresh = np.array([[1], [0]], np.int32), np.ones((2, 1), np.bool_)
     return (
@@ -354,9 +365,11 @@ def widen_lists(
 
     Notes
     -----
-    O((K + R) K d) a row at most; each other row is looked at once.
+    O((K + R) K d) a row at most; each other row is looked at once. The rows of one neighbour's list are asked for before the
+    first is measured: they lie anywhere in memory.
     """
     k, many = places.shape[1], namers.shape[1]
+    memory, unseen = values.ctypes.data, np.empty(k + 1, np.int32)
     for i in range(start, stop):
         x, mark = order[i], i + 1
         out_seen[i] = mark
@@ -368,12 +381,18 @@ def widen_lists(
             if u == NONE:
                 break
             is_new = fresh[i, p] if p < k else fresh_namers[i, p - k]
+            count = 0
             for q in range(k + 1):
                 # the last is the namer itself: what one of two rows has found is news to the other
                 j = places[u, q] if q < k else u
                 if out_seen[j] == mark or not (is_new or (q < k and fresh[u, q])):
                     continue
                 out_seen[j] = mark
+                unseen[count] = j
+                count += 1
+                _prefetch_row(memory, int(order[j]), size)
+            for at in range(count):
+                j = unseen[at]
                 y = order[j]
                 scales = np.float32(factors[x]), np.float32(factors[y])
                 if _estimate(values, x * size, scales[0], y * size, scales[1], size) > limit:
