@@ -119,7 +119,10 @@ _held: Final = list[Any]()
 
 
 def _finish_loading() -> None:
-    """Wait until no other thread loads a kernel, then for imports; loading imports, so the other way round would lock up."""
+    """Wait until no other thread loads a kernel, then until none imports.
+
+    Loading imports: the other way round each would wait for the other.
+    """
     kernels = sys.modules.get("lamina_kernels._jit")
     lock = getattr(kernels, "loading", None)  # without it no kernel has been asked for
     if lock is not None:

@@ -73,12 +73,16 @@ def test_the_key_of_a_short_piece_ends_where_it_ends() -> None:
     kinds = KINDS.copy()
     kinds[0x80:] = 1
     text = "abc \u00e9\u00e9\u00e9 ab \u00ff\u00ff\u00ff".encode()
-    room = np.empty((3, len(text)), np.int64)
+    begins, ends, keys = np.empty((3, len(text)), np.int64)
     stops = np.empty(1, np.int64)
     data = np.frombuffer(text, np.uint8)
-    cut_pieces(data, np.array([0, data.size]), kinds, AFTER, BEFORE, EITHER, *room, stops)
-    keys = [int(key).to_bytes(8, "little").rstrip(b"\0") for key in room[2, : stops[0]]]
-    assert keys == [b"abc", b"\xc3\xa9" * 3, b"ab", b"\xc3\xbf" * 3]
+    cut_pieces(data, np.array([0, data.size]), kinds, AFTER, BEFORE, EITHER, begins, ends, keys, stops)
+    assert [int(key).to_bytes(8, "little").rstrip(b"\0") for key in keys[: stops[0]]] == [
+        b"abc",
+        b"\xc3\xa9" * 3,
+        b"ab",
+        b"\xc3\xbf" * 3,
+    ]
 
 
 def test_the_key_of_a_longer_piece_has_the_hash_of_its_rest() -> None:

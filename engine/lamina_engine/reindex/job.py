@@ -160,7 +160,7 @@ class Job:
 
     @property
     def _indexed(self) -> list[Memory]:
-        """What has indexes of its own."""
+        """Vaults with indexes of their own."""
         return [self.memory]
 
     # ------------------------------------------------------------------ before
