@@ -28,7 +28,7 @@ from lamina_engine.index.analysis import Analyzer
 from lamina_engine.index.inverted import write_lists
 from lamina_engine.index.log_analysis import BodyWords
 from lamina_engine.index.row_columns import FIELDS, facet
-from lamina_engine.index.tables import Tables, lists_name, lists_path, terms_name, terms_path
+from lamina_engine.index.tables import LEXICAL, Tables, lists_name, lists_path, terms_name, terms_path
 from lamina_engine.index.terms import TermsDamaged, open_terms, surface_texts, write_terms
 from lamina_engine.index.textindex import (
     PART_NAME,
@@ -164,7 +164,7 @@ class TextBuilder:
             except (Stopped, VaultLocked):
                 return
             except (LaminaError, OSError, ValueError, MemoryError) as error:
-                if self._stopped:  # its folder is gone by now
+                if self._stopped or not self._is_named(folder):  # its folder is gone by now
                     return
                 logger.warning("the text index is behind, the next write goes on with it: %s", error)
             native.release_memory()
@@ -184,7 +184,7 @@ class TextBuilder:
         with write_lock(folder, 0.0):
             while True:
                 snapshot = self._store.snapshot()
-                if str((snapshot.manifest.indexes.get("lexical") or {}).get("folder")) != name:
+                if not self._is_named(name):
                     raise Stopped
                 try:
                     build_lists(self._tables, snapshot, self._is_stopped, self._kept)
@@ -196,6 +196,11 @@ class TextBuilder:
                 kept, self._kept = self._kept, BodyWords()
                 if not build_next(self._tables, snapshot, folder, self._is_stopped, BLOCK_ROWS, kept):
                     return
+
+    def _is_named(self, folder: str) -> bool:
+        """Return whether the newest version has its text index in a folder."""
+        record = self._store.snapshot().manifest.indexes.get(LEXICAL) or {}
+        return str(record.get("folder")) == folder
 
     def _is_stopped(self) -> bool:
         return self._stopped or self._paused

@@ -167,14 +167,19 @@ def test_a_pause_stops_what_is_being_built(lexical_vault: Vault, monkeypatch: py
     assert lexical_vault.stats()["indexes"]["lexical"]["rows"] == 32
 
 
+@pytest.mark.parametrize("first", ["tables", "version"])
 def test_a_builder_whose_folder_went_says_nothing(
-    lexical_vault: Vault, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    lexical_vault: Vault, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, first: str
 ) -> None:
     monkeypatch.setattr(textbuilder.TextBuilder, "wake", WAKE)
     builder = lexical_vault._memory.indexer.text
 
     def gone(*_: Any, **__: Any) -> None:
-        builder.give_up()  # as a forget does, and removes the folder
+        if first == "tables":
+            builder.give_up()  # as a forget does, after it has removed the folder
+        else:
+            with lexical_vault._memory.store.transaction() as transaction:
+                transaction.set_index("lexical", None)
         raise FileNotFoundError("meta.json")
 
     monkeypatch.setattr(textbuilder, "write_part", gone)
