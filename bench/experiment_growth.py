@@ -261,12 +261,14 @@ def table(lines: Sequence[Mapping[str, Any]]) -> str:
         "1,000 rows forgotten, s": "forget_s",
         "own memory for it, MiB": "forget_own_mib",
         "compact, s": "compact_s",
+        "all indexes made again, s": "reindex_s",
+        "own memory for that, MiB": "reindex_own_mib",
     }
     rows = [
-        f"| {name} | {' | '.join(_shown(line[key]) for line in lines)} |"
-        for name, key in named.items() if all(key in line for line in lines)
+        f"| {name} | {' | '.join(_shown(line[key]) if key in line else '-' for line in lines)} |"
+        for name, key in named.items() if any(key in line for line in lines)
     ]  # fmt: skip
-    heads = [f"{line['rows']:,} rows" for line in lines]
+    heads = [f"{line['rows']:,} rows, {line['date']}, {line['commit'][:8]}" for line in lines]
     return "\n".join([f"|  | {' | '.join(heads)} |", "|" + " --- |" * (len(lines) + 1), *rows])
 
 
