@@ -251,11 +251,7 @@ def expand_words(numbers: I32, stops: I64, records: I64, word_text: U8, out_word
                 used += size + 1
             elif size > 0:
                 begin = records[record + 2] >> 32
-                eights = size & ~7
-                for eight in range(0, eights, 8):
-                    for i in range(8):
-                        out_words[used + eight + i] = word_text[begin + eight + i]
-                for i in range(eights, size):
+                for i in range(size):
                     out_words[used + i] = word_text[begin + i]
                 used += size
                 out_words[used] = _BLANK

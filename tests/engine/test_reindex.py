@@ -364,14 +364,14 @@ def test_what_follows_the_log_rests_meanwhile(large: Path, monkeypatch: pytest.M
     lexical = IndexBuilder.lexical
 
     def look(builder: IndexBuilder) -> None:
-        built.append(vault._memory.indexer.text._paused)
+        built.append(vault._memory.indexer.text.is_paused)
         lexical(builder)
 
     monkeypatch.setattr(IndexBuilder, "lexical", look)
     with lamina.open(large) as vault:
         vault.reindex(accept=True)
         assert built == [True]
-        assert not vault._memory.indexer.text._paused
+        assert not vault._memory.indexer.text.is_paused
 
 
 def test_only_one_at_a_time(filled: lamina.Vault) -> None:

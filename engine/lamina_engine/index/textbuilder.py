@@ -11,6 +11,7 @@ import contextlib
 import functools
 import itertools
 import logging
+import os
 import re
 import shutil
 import threading
@@ -103,7 +104,8 @@ class TextBuilder:
         self._thread: threading.Thread | None = None
         self._again = False
         self._stopped = False
-        self._paused = False
+        self._paused_by: int | None = None
+        """Process that paused it: one that was forked meanwhile has nobody who would let it go on."""
         self._folder: str | None = None
         """Folder that was built last."""
         self._asked: str | None = None
@@ -120,7 +122,7 @@ class TextBuilder:
             Name of the index's folder, as the newest version has it.
         """
         with self._lock:
-            if self._paused:
+            if self.is_paused:
                 self._asked = folder
                 return
             if self._thread is not None and self._thread.is_alive():
@@ -141,16 +143,22 @@ class TextBuilder:
         """Build nothing within the block, which does so by itself; go on afterwards."""
         with self._lock:
             thread = self._thread
-            self._paused, self._asked = True, self._folder if thread is not None and thread.is_alive() else None
+            self._paused_by = os.getpid()
+            self._asked = self._folder if thread is not None and thread.is_alive() else None
         self.join()
         try:
             yield
         finally:
             with self._lock:
-                self._paused = False
+                self._paused_by = None
                 folder, self._asked = self._asked, None
             if folder is not None:
                 self.wake(folder)
+
+    @property
+    def is_paused(self) -> bool:
+        """True within `paused`."""
+        return self._paused_by == os.getpid()
 
     def give_up(self) -> None:
         """Stop what is being built, soon; rows have been forgotten, or the tables are begun again."""
@@ -203,7 +211,7 @@ class TextBuilder:
         return str(record.get("folder")) == folder
 
     def _is_stopped(self) -> bool:
-        return self._stopped or self._paused
+        return self._stopped or self.is_paused
 
 
 def build_lists(tables: Tables, snapshot: Snapshot, stopped: Any, kept: BodyWords | None = None) -> None:

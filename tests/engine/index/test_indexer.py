@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -145,6 +146,18 @@ def test_a_paused_builder_builds_nothing_and_goes_on_afterwards(
         assert rows() == 0
     builder.join()
     assert rows() == 32
+
+
+def test_a_pause_ends_in_a_process_that_was_forked_meanwhile(
+    lexical_vault: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(textbuilder.TextBuilder, "wake", WAKE)
+    builder = lexical_vault._memory.indexer.text
+    with builder.paused():
+        monkeypatch.setattr(textbuilder, "os", SimpleNamespace(getpid=lambda: -1))
+        lexical_vault.add(records(40))
+        builder.join()
+        assert lexical_vault.stats()["indexes"]["lexical"]["rows"] == 32
 
 
 def test_a_pause_stops_what_is_being_built(lexical_vault: Vault, monkeypatch: pytest.MonkeyPatch) -> None:

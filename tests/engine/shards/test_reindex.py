@@ -102,14 +102,14 @@ def test_what_follows_the_shards_rests_meanwhile(place: Path, monkeypatch: pytes
     build = ShardedJob._build
 
     def look(job: ShardedJob, folder: Path) -> None:
-        rested.extend(part.memory.indexer.text._paused for part in job._parts)
+        rested.extend(part.memory.indexer.text.is_paused for part in job._parts)
         build(job, folder)
 
     monkeypatch.setattr(ShardedJob, "_build", look)
     with reopened(place / "sharded") as vault:
         assert vault.reindex(accept=True).swapped
         assert rested == [True] * 3
-        assert not any(shard.indexer.text._paused for shard in vault._memory.shards)
+        assert not any(shard.indexer.text.is_paused for shard in vault._memory.shards)
 
 
 @pytest.mark.parametrize("engine", [None, "lexical", "vectors", "keys"])
