@@ -25,18 +25,23 @@ def numbers(array: pa.Array, missing: int = 0) -> NDArray[Any]:
     """
     if array.type == _HASHES:
         return np.frombuffer(array.buffers()[1], np.int64).reshape(-1, 2)[array.offset : array.offset + len(array), 0]
-    dtype = array.type.to_pandas_dtype()
-    data = np.frombuffer(
-        array.buffers()[1], dtype=dtype, count=len(array), offset=array.offset * np.dtype(dtype).itemsize
-    )
+    data = _stored(array)
     if array.null_count == 0:
         data.flags.writeable = False  # an array that was made in memory is writable, a mapped one is not
         return data
     if array.null_count == len(array):
-        return np.full(len(array), missing, dtype)
+        return np.full(len(array), missing, data.dtype)
     values = data.copy()
     values[~validity(array)] = missing
     return values
+
+
+def _stored(array: pa.Array) -> NDArray[Any]:
+    """View a primitive column as stored; where it has nulls are any numbers."""
+    dtype = array.type.to_pandas_dtype()
+    return np.frombuffer(
+        array.buffers()[1], dtype=dtype, count=len(array), offset=array.offset * np.dtype(dtype).itemsize
+    )
 
 
 def validity(array: pa.Array) -> NDArray[np.bool_]:
@@ -119,24 +124,29 @@ def reader(array: pa.Array, where: str = "a column") -> Reader:
     The function raises `VaultCorrupt` for text that is not UTF-8, and names ``where`` that is.
     """
     kind = array.type
+    if array.null_count == len(array):
+        return lambda offset: None
     if pa.types.is_dictionary(kind):
-        return _dictionary_reader(array)
+        return _nullable(array.indices, _dictionary_reader(array))
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         return _nullable(array, _text_reader(array, where))
     if pa.types.is_fixed_size_binary(kind):
         return _nullable(array, _binary_reader(array, kind.byte_width))
     if pa.types.is_integer(kind):
-        return _nullable(array, _plain(numbers(array)).__getitem__)
+        return _nullable(array, _plain(_stored(array)).__getitem__)
     if pa.types.is_list(kind) and pa.types.is_string(kind.value_type):
         return _nullable(array, _list_reader(array, where))
     return lambda offset: array[offset].as_py()
 
 
 def _nullable(array: pa.Array, read: Reader) -> Reader:
+    """Return a reader of a column with nulls; their bits stay mapped."""
     if array.null_count == 0:
         return read
-    valid = _plain(validity(array))
-    return lambda offset: read(offset) if valid[offset] else None
+    bits, start = memoryview(array.buffers()[0]), array.offset
+    if start:
+        return lambda offset: read(offset) if bits[(start + offset) >> 3] >> ((start + offset) & 7) & 1 else None
+    return lambda offset: read(offset) if bits[offset >> 3] >> (offset & 7) & 1 else None
 
 
 def _plain(values: NDArray[Any]) -> memoryview:
@@ -167,9 +177,7 @@ def _binary_reader(array: pa.Array, width: int) -> Reader:
 
 
 def _dictionary_reader(array: pa.DictionaryArray) -> Reader:
-    names = [*array.dictionary.to_pylist(), None]
-    codes = array.indices
-    found = _plain(numbers(codes, -1) if codes.null_count else numbers(codes))
+    names, found = array.dictionary.to_pylist(), _plain(_stored(array.indices))
     return lambda offset: names[found[offset]]
 
 

@@ -1,8 +1,9 @@
 """Quantised index: rows as 4-bit codes, scanned by FAISS, to propose rows.
 
 A product quantiser (Jegou, Douze, Schmid 2011) codes each pair of dimensions by one of sixteen centroids, half a byte;
-FAISS's fast scan adds the tabulated products in registers. Flat and not partitioned: at a million rows of 256
-dimensions no inverted file reached recall 0.99, and this scan takes milliseconds (decision 0004).
+FAISS's fast scan adds the tabulated products in registers. The codes stay in the file (`fastscan`). Flat and not
+partitioned: at a million rows of 256 dimensions no inverted file reached recall 0.99, and this scan takes milliseconds
+(decision 0004).
 
 The index is a function of the log's prefix: rows are coded in row order, and the codebook is trained on a prefix whose
 length depends on the number of rows alone. Equal rows give equal bytes, however they were added, on any thread count.
@@ -11,7 +12,6 @@ length depends on the number of rows alone. Equal rows give equal bytes, however
 from __future__ import annotations
 
 import contextlib
-import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -22,8 +22,9 @@ import numpy as np
 from lamina_engine import after_fork
 from lamina_engine.errors import LaminaError
 from lamina_engine.index import fastscan
-from lamina_engine.index.sealed import Seal
+from lamina_engine.index.sealed import ALIGNMENT, Seal
 from lamina_engine.index.vectors import F32, Nearest, VectorBlocks, as_query
+from lamina_kernels.layouts import U8
 
 MIN_ROWS: Final = 8_192
 """Below, an exact scan is fast enough."""
@@ -39,10 +40,8 @@ TRAINING_STEPS: Final = (8_192, 16_384, 32_768, 65_536, 131_072, 262_144)
 a codebook of one source codes the rows of another badly, so it should have seen half of them."""
 
 SPLIT_ROWS: Final = 262_144
-"""From here on the codes are cut into pieces, for two threads: 5.5 in place of 9.2 ms at a million rows."""
+"""From here on the codes are scanned in pieces, by two threads: 5.5 in place of 9.2 ms at a million rows."""
 _PIECE_ROWS: Final = 131_072
-_SPLIT_AT: Final = 3
-"""Question of a process that begins to cut them: one that asks once or twice is not worth it."""
 
 _SAMPLE: Final = 1_024
 """Training rows, spread evenly over the prefix's vectors: four times as many gave the same recall in five times the time.
@@ -50,6 +49,8 @@ With fewer vectors there is no index yet: a codebook that knows nothing loses ro
 _ITERATIONS: Final = 5
 """k-means rounds for sixteen centroids in the plane; ten gave the same recall in twice the time."""
 _BATCH: Final = 16_384
+
+_NO_CODES: Final = np.empty(0, np.uint8)
 
 
 class VectorsDamaged(LaminaError, OSError):
@@ -60,9 +61,10 @@ class VectorsStale(VectorsDamaged):
     """A saved vector index of other rows than it should be of."""
 
 
-_SEAL: Final = Seal(b"LMNAPQ4\n", 2, "IQQ16s", what="vector index", damaged=VectorsDamaged)
-"""Fields: dim, rows, trained rows, FAISS version. Payload: FAISS's own form."""
-_ORIGIN_SEAL: Final = Seal(b"LMNAPQO\n", 1, "IQQ16s32s", what="vector index of a shard", damaged=VectorsDamaged)
+_SEAL: Final = Seal(b"LMNAPQ4\n", 3, "IQQ16sI", what="vector index", damaged=VectorsDamaged)
+"""Fields: dim, rows, trained rows, FAISS version, bytes of the codebook. Payload: the codebook as FAISS writes an index
+without rows, zeros up to a multiple of 64 bytes, the codes as FAISS scans them."""
+_ORIGIN_SEAL: Final = Seal(b"LMNAPQO\n", 2, "IQQ16sI32s", what="vector index of a shard", damaged=VectorsDamaged)
 """The same, and a digest of what it was made of, where no version names the file."""
 
 
@@ -92,16 +94,22 @@ class QuantisedIndex:
         The FAISS that trained it.
     """
 
-    __slots__ = ("_asked", "_pieces", "dim", "faiss_version", "rows", "trained_on")
+    __slots__ = ("_codebook", "_codes", "_pieces", "dim", "faiss_version", "rows", "trained_on")
 
-    def __init__(self, faiss_index: Any, dim: int, trained_on: int, faiss_version: str) -> None:
-        self._pieces: tuple[tuple[int, Any], ...] = ((0, faiss_index),)
-        """First row, and FAISS index, of each piece: one, until it is worth while to scan several side by side."""
-        self._asked = 0
+    def __init__(self, codebook: U8, codes: U8, rows: int, *, dim: int, trained_on: int, faiss_version: str) -> None:
+        self._codebook, self._codes = codebook, codes
+        self._pieces = tuple(_pieces(codebook, codes, rows))
+        """First row, and index, of each piece."""
         self.dim = dim
-        self.rows = int(faiss_index.ntotal)
+        self.rows = rows
         self.trained_on = trained_on
         self.faiss_version = faiss_version
+
+    @classmethod
+    def _of_faiss(cls, index: Any, dim: int, trained_on: int) -> QuantisedIndex:
+        codebook, codes = fastscan.export_codebook(index), fastscan.export_codes(index)
+        version = _faiss().__version__
+        return cls(codebook, codes, int(index.ntotal), dim=dim, trained_on=trained_on, faiss_version=version)
 
     @classmethod
     def build(
@@ -152,7 +160,7 @@ class QuantisedIndex:
         del sample
         if not _add(index, blocks, covered, threads, progress, cancelled):
             return None
-        return cls(index, blocks.dim, prefix, _faiss().__version__)
+        return cls._of_faiss(index, blocks.dim, prefix)
 
     def extend(
         self,
@@ -178,10 +186,10 @@ class QuantisedIndex:
             )
         if covered == self.rows:
             return self
-        index = _faiss().clone_index(fastscan.whole(self._faiss))
+        index = fastscan.load(self._codebook, self._codes, self.rows)
         if not _add(index, blocks, covered, threads, progress, cancelled):
             return None
-        return QuantisedIndex(index, self.dim, self.trained_on, self.faiss_version)
+        return QuantisedIndex._of_faiss(index, self.dim, self.trained_on)
 
     def search(self, query: F32, n: int) -> Nearest:
         """Return at most ``n`` rows that promise the largest products, the most promising first.
@@ -195,10 +203,6 @@ class QuantisedIndex:
             A query of another dimension, or not finite.
         """
         vector = _padded(as_query(query, self.dim)[np.newaxis])
-        if self.rows >= SPLIT_ROWS:
-            asked = self._asked = self._asked + 1
-            if asked == _SPLIT_AT:
-                threading.Thread(target=self._split, name="lamina-split").start()
         pieces = self._pieces
         if len(pieces) == 1:
             return _search(pieces[0][1], vector, min(n, self.rows))
@@ -206,17 +210,6 @@ class QuantisedIndex:
         rows, promises = (np.concatenate(part) for part in zip(*found, strict=True))
         order = np.argsort(-promises, kind="stable")[:n]
         return Nearest(rows[order], promises[order])
-
-    @property
-    def _faiss(self) -> Any:
-        """FAISS's index of all rows; a copy where it is in pieces."""
-        pieces = [piece for _, piece in self._pieces]
-        return pieces[0] if len(pieces) == 1 else fastscan.join(pieces)
-
-    def _split(self) -> None:
-        (_, whole), *others = self._pieces
-        if not others:
-            self._pieces = tuple(fastscan.split(whole, -(-self.rows // _PIECE_ROWS)))
 
     def save(self, path: Path, *, sync: bool = False, origin: bytes = b"") -> None:
         """Write one file, aside first, then renamed into place.
@@ -230,11 +223,10 @@ class QuantisedIndex:
         origin : bytes, optional
             Digest (32 bytes) of what it was made of, for a file that no version names.
         """
-        parts: list[bytes] = []
-        faiss = _faiss()
-        faiss.write_index(fastscan.whole(self._faiss), faiss.PyCallbackIOWriter(parts.append, 1 << 20))
         version = self.faiss_version.encode("ascii", "replace")[:16]
-        fields = (self.dim, self.rows, self.trained_on, version)
+        fields = (self.dim, self.rows, self.trained_on, version, self._codebook.size)
+        gap = bytes(_codes_start(self._codebook.size) - self._codebook.size)
+        parts: list[bytes | memoryview] = [self._codebook.data, gap, self._codes.data]
         if origin:
             _ORIGIN_SEAL.write(path, (*fields, origin), parts, sync=sync)
         else:
@@ -242,7 +234,7 @@ class QuantisedIndex:
 
     @classmethod
     def open(cls, path: Path, *, verify: bool = True, origin: Callable[[int], bytes] | None = None) -> QuantisedIndex:
-        """Read a saved index into memory.
+        """Map a saved index.
 
         Parameters
         ----------
@@ -264,21 +256,40 @@ class QuantisedIndex:
             There is no file.
         """
         seal = _SEAL if origin is None else _ORIGIN_SEAL
-        (dim, rows, trained_on, version, *made_of), payload = seal.open(path, verify=verify)
+        (dim, rows, trained_on, version, codebook_bytes, *made_of), payload = seal.open(path, verify=verify)
         if origin is not None and made_of != [origin(rows)]:
             raise VectorsStale(f"{path}: the vector index was made of other rows; rebuild it")
         data = np.frombuffer(payload, np.uint8)
+        codebook, codes = data[:codebook_bytes], data[_codes_start(codebook_bytes) :]
+        known = version.rstrip(b"\0").decode("ascii")
         try:
-            index = fastscan.read(data)
+            index = cls(codebook, codes, rows, dim=dim, trained_on=trained_on, faiss_version=known)
         except (RuntimeError, MemoryError) as error:
             raise VectorsDamaged(f"{path}: FAISS cannot read the vector index; rebuild it") from error
         except TypeError as error:
             raise VectorsDamaged(
                 f"{path}: the vector index is not what its header says ({error}); rebuild it"
             ) from error
-        if index.ntotal != rows or index.d != _even(dim):
+        if index._pieces[0][1].d != _even(dim):
             raise VectorsDamaged(f"{path}: the vector index is not what its header says; rebuild it")
-        return cls(index, dim, trained_on, version.rstrip(b"\0").decode("ascii"))
+        return index
+
+
+def _codes_start(codebook_bytes: int) -> int:
+    """Return where the codes begin in the payload."""
+    return codebook_bytes + -codebook_bytes % ALIGNMENT
+
+
+def _pieces(codebook: U8, codes: U8, rows: int) -> Iterator[tuple[int, Any]]:
+    """Give first row and index of pieces in whole blocks; one below `SPLIT_ROWS`."""
+    count = -(-rows // _PIECE_ROWS) if rows >= SPLIT_ROWS else 1
+    blocks = -(-rows // fastscan.BLOCK)
+    size = codes.size // max(blocks, 1)
+    for number in range(count):
+        first, last = blocks * number // count, blocks * (number + 1) // count
+        start = first * fastscan.BLOCK
+        part = codes if count == 1 else codes[first * size : last * size]
+        yield start, fastscan.scan(codebook, part, min(last * fastscan.BLOCK, rows) - start)
 
 
 def _search(index: Any, vector: F32, n: int, first: int = 0) -> Nearest:
@@ -334,19 +345,18 @@ def code_shards(
     """
     version = _faiss().__version__
     same = known if all(own is None or own.faiss_version == version for own in known) else [None] * len(known)
-    blank = next((_faiss().clone_index(fastscan.whole(own._faiss)) for own in same if own is not None), None)
-    if blank is None:
+    codebook = next((own._codebook for own in same if own is not None), None)
+    if codebook is None:
         sample = _sample(whole, prefix)
         if len(sample) < _SAMPLE:
             return None
-        blank = _trained(sample)
-    blank.reset()
+        codebook = fastscan.export_codebook(_trained(sample))
     found = []
     for own, blocks, stop in zip(same, shards, stops, strict=True):
         if own is None or own.rows < stop:
-            index = _faiss().clone_index(blank if own is None else fastscan.whole(own._faiss))
+            index = fastscan.load(codebook, *((_NO_CODES, 0) if own is None else (own._codes, own.rows)))
             _add(index, blocks, stop, 1, None, None)
-            own = QuantisedIndex(index, blocks.dim, prefix, version)
+            own = QuantisedIndex._of_faiss(index, blocks.dim, prefix)
         found.append(own)
     return tuple(found)
 

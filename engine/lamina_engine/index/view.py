@@ -26,6 +26,8 @@ from lamina_engine.index.vectors import VectorBlocks
 from lamina_engine.store.snapshot import Rows, Snapshot
 from lamina_kernels.layouts import U32
 
+_NO_ROWS: Final = np.empty(0, np.int64)
+
 _MOMENTS: Final = 2
 """Past moments of a version that are kept: questions about the past come several at a time."""
 
@@ -208,7 +210,12 @@ class View(Cache):
 
     @property
     def previous(self) -> NDArray[np.int64]:
-        """Row of the turn that gives each short turn its context, int64 (rows,); -1 without one."""
+        """Row of the turn that gives each short turn its context, int64; -1 without one.
+
+        (rows,), or (0,) where no row belongs to a session.
+        """
+        if not self.categories.has_values(self.snapshot, "session"):
+            return _NO_ROWS
         return self.tables.previous.of(self.snapshot)[: self.rows]
 
     @cached_property

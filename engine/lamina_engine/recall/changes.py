@@ -116,6 +116,8 @@ class _Side:
     def givers(self) -> dict[int, list[int]]:
         """Rows that pass on part of their match to each row that was read: those beside it."""
         previous, live = self.view.previous, self.ranked.pages[-1].selection.live
+        if not previous.size:
+            return {}
         rows = np.array([hit.row for hit in self._scored.values() if hit.row >= 0], np.int64)
         read = np.zeros(len(previous) + 1, np.bool_)  # -1, for no row before, is its last
         read[rows] = True

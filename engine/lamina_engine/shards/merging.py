@@ -215,17 +215,17 @@ class MergedCodes(QuantisedIndex):
     A row's promise depends on its codes, the codebook and the query alone, so the best of all shards are the best of one index.
     """
 
-    __slots__ = ("_codes", "_shards")
+    __slots__ = ("_own", "_shards")
 
     def __init__(self, shards: Sequence[Shard], codes: Sequence[QuantisedIndex], rows: int) -> None:
         self.dim, self.rows = codes[0].dim, rows
         self.trained_on, self.faiss_version = codes[0].trained_on, codes[0].faiss_version
-        self._shards, self._codes = tuple(shards), tuple(codes)
+        self._shards, self._own = tuple(shards), tuple(codes)
 
     def search(self, query: F32, n: int) -> Nearest:
         """Return at most ``n`` rows that promise the largest products, the most promising first."""
         rows, promises = [_NO_ROWS], [np.empty(0, np.float32)]
-        for shard, codes in zip(self._shards, self._codes, strict=True):
+        for shard, codes in zip(self._shards, self._own, strict=True):
             found = shard.propose(codes, query, n)
             seen = found.rows < len(shard.rows)  # they may be of a later version
             rows.append(shard.rows[found.rows[seen]])

@@ -68,6 +68,7 @@ def test_the_extension_alone_gives_what_the_package_gives(saved: tuple[Path, Qua
         "import faiss",
         "fastscan._NEEDED = (*fastscan._NEEDED, 'of_a_later_version')",
         "fastscan._EXTENSION = 'of_another_name'",
+        "fastscan._shares_memory = lambda extension: False",
         "import os; listed = os.listdir; os.listdir = lambda folder: [*listed(folder), '_swigfaiss_avx2.so']",
     ],
 )
@@ -88,7 +89,9 @@ longer = index.extend(VectorBlocks([matrix], {DIM}), len(matrix))
 longer.save(folder / "longer")
 import faiss
 assert faiss.IndexFlatL2(4).d == 4
-assert type(fastscan.whole(index._faiss)) is faiss.IndexPQFastScan
+again = QuantisedIndex.open(folder / "again")  # beside FAISS's classes
+assert type(again._pieces[0][1]) is fastscan.Scan
+assert (again.search(queries[0], 50).scores == index.search(queries[0], 50).scores).all()
 """
     run(folder, after=after)
     assert (folder / "again").read_bytes() == (folder / "index").read_bytes()
@@ -102,13 +105,12 @@ assert type(fastscan.whole(index._faiss)) is faiss.IndexPQFastScan
 def test_another_kind_of_index_and_torn_bytes_are_named(saved: tuple[Path, QuantisedIndex]) -> None:
     after = f"""
 from lamina_engine.index.quantised import _SEAL
-raw = fastscan._alone()
 import subprocess
 made = "import faiss, sys; faiss.write_index(faiss.IndexFlatL2({DIM}), sys.argv[1])"
 subprocess.run([sys.executable, "-c", made, str(folder / "flat")], check=True)
 flat = (folder / "flat").read_bytes()
 for content, said in ((flat, "IndexPQFastScan"), (flat[:30], "cannot read"), (b"", "cannot read")):
-    _SEAL.write(folder / "other", ({DIM}, 16_384, 16_384, b"1"), [content], sync=False)
+    _SEAL.write(folder / "other", ({DIM}, 16_384, 16_384, b"1", len(content)), [content], sync=False)
     try:
         QuantisedIndex.open(folder / "other")
     except VectorsDamaged as error:
@@ -116,6 +118,40 @@ for content, said in ((flat, "IndexPQFastScan"), (flat[:30], "cannot read"), (b"
     else:
         raise AssertionError("it was read")
 assert "faiss" not in sys.modules
+"""
+    run(saved[0], after=after)
+
+
+def test_a_table_of_another_layout_is_noticed(saved: tuple[Path, QuantisedIndex]) -> None:
+    before = """
+import ctypes
+assert fastscan._shares_memory(fastscan._find_extension())
+class Other(ctypes.Structure):
+    _fields_ = (("used", ctypes.c_size_t), ("address", ctypes.c_void_p), ("allocated", ctypes.c_size_t))
+fastscan._Table = Other
+assert not fastscan._shares_memory(fastscan._find_extension())
+"""
+    run(saved[0], before=before, imported=True)
+    assert_equal_answers(*saved)
+
+
+def test_indexes_come_and_go_without_their_codes(saved: tuple[Path, QuantisedIndex]) -> None:
+    after = """
+import gc
+codes = index._codes
+ref = bytes(codes)
+def own():
+    if sys.platform != "linux":
+        return 0
+    return int(next(line for line in open("/proc/self/status") if line.startswith("RssAnon")).split()[1])
+for number in range(300):
+    QuantisedIndex.open(folder / "index").search(queries[0], 5)
+    if number == 20:
+        begun = own()
+del index
+gc.collect()
+assert bytes(codes) == ref
+assert own() - begun < 4_096, own() - begun  # the codes of 300 indexes take 37 MiB
 """
     run(saved[0], after=after)
 

@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 
 from lamina_engine.errors import InvalidArgument, LaminaError
-from lamina_engine.index import quantised
+from lamina_engine.index import fastscan, quantised
 from lamina_engine.index.quantised import QuantisedIndex, VectorsDamaged, covered_rows, train_rows
 from lamina_engine.index.vectors import F32, VectorBlocks, scan, search
+from lamina_kernels.layouts import U8
 
 
 @functools.cache
@@ -45,6 +46,16 @@ def built(blocks: VectorBlocks, n_rows: int, *, threads: int = 1) -> QuantisedIn
 @functools.cache
 def sample_index() -> QuantisedIndex:
     return built(blocks_of(clustered(29_000, 32)), 20_500)
+
+
+def like(
+    index: QuantisedIndex, *, codebook: U8 | None = None, dim: int = 32, faiss_version: str = "1"
+) -> QuantisedIndex:
+    """The codes of an index beside what is not theirs."""
+    codebook = index._codebook if codebook is None else codebook
+    return QuantisedIndex(
+        codebook, index._codes, index.rows, dim=dim, trained_on=index.trained_on, faiss_version=faiss_version
+    )
 
 
 def bytes_of(index: QuantisedIndex, folder: Path) -> bytes:
@@ -147,15 +158,10 @@ def test_bytes_depend_on_the_rows_alone(tmp_path: Path, dim: int) -> None:
 def test_codebook_is_equal_on_two_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     blocks = blocks_of(clustered(4096, 32))
 
-    def centroids() -> bytes:
-        index = built(blocks, 4096)  # held by name: the centroids are a view of its memory
-        found: bytes = faiss.vector_to_array(index._faiss.pq.centroids).tobytes()
-        return found
-
-    ref = centroids()
+    ref = built(blocks, 4096)._codebook.tobytes()
     before = quantised._threads
     monkeypatch.setattr(quantised, "_threads", lambda count: before(2))
-    assert centroids() == ref
+    assert built(blocks, 4096)._codebook.tobytes() == ref
 
 
 def test_extending_past_a_training_step_builds_afresh(tmp_path: Path) -> None:
@@ -182,8 +188,7 @@ def test_extending_leaves_the_former_index_alone() -> None:
 
 def test_another_faiss_builds_afresh(monkeypatch: pytest.MonkeyPatch) -> None:
     blocks = blocks_of(clustered(29_000, 32))
-    former = QuantisedIndex(sample_index()._faiss, 32, 16_384, "0.0.0")
-    index = former.extend(blocks, 20_500)
+    index = like(sample_index(), faiss_version="0.0.0").extend(blocks, 20_500)
     assert index is not None
     assert index.faiss_version == faiss.__version__
 
@@ -266,13 +271,38 @@ def test_a_file_that_faiss_cannot_read(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_another_index(tmp_path: Path) -> None:
-    index = sample_index()
-    QuantisedIndex(faiss.IndexFlatIP(32), 32, 16_384, "1").save(tmp_path / "index")
+    index, path = sample_index(), tmp_path / "index"
+    flat = faiss.serialize_index(faiss.IndexFlatIP(32))
+    fields = (32, index.rows, 16_384, b"1", flat.size)
+    quantised._SEAL.write(path, fields, [flat.data, bytes(-flat.size % 64), index._codes.data], sync=False)
+    with pytest.raises(VectorsDamaged, match=r"header says.*IndexPQFastScan"):
+        QuantisedIndex.open(path)
+    like(index, dim=40).save(path)
     with pytest.raises(VectorsDamaged, match="header says"):
-        QuantisedIndex.open(tmp_path / "index")
-    QuantisedIndex(index._faiss, 40, 16_384, "1").save(tmp_path / "index")
+        QuantisedIndex.open(path)
+
+
+@pytest.mark.parametrize(("rows", "codes"), [(20_480, 20_448), (20_448, 20_480), (10**15, 20_480)])
+def test_codes_of_other_rows_than_the_header_says_are_never_scanned(tmp_path: Path, rows: int, codes: int) -> None:
+    index, path = sample_index(), tmp_path / "index"
+    fields, held = (32, rows, 16_384, b"1", index._codebook.size), index._codes[: codes * 8]
+    gap = bytes(-index._codebook.size % 64)
+    quantised._SEAL.write(path, fields, [index._codebook.data, gap, held.data], sync=False)
     with pytest.raises(VectorsDamaged, match="header says"):
-        QuantisedIndex.open(tmp_path / "index")
+        QuantisedIndex.open(path)
+
+
+def test_codes_stay_in_the_file(tmp_path: Path) -> None:
+    sample_index().save(tmp_path / "index")
+    index = QuantisedIndex.open(tmp_path / "index")
+    first, scan = index._pieces[0]
+    assert (first, type(scan)) == (0, fastscan.Scan)
+    table = fastscan._Table.from_address(int(fastscan._bare(scan._extension.IndexFastScan_codes_get(scan._raw))))
+    assert table.address == index._codes.ctypes.data
+    assert not index._codes.flags.writeable
+    ref = index.search(clustered(1, 32)[0], 50).rows
+    (tmp_path / "index").unlink()  # a forget replaces the file while somebody reads
+    np.testing.assert_array_equal(index.search(clustered(1, 32)[0], 50).rows, ref)
 
 
 def test_progress_and_cancelling() -> None:
@@ -328,38 +358,23 @@ def test_importing_the_lane_loads_neither_faiss_nor_numba() -> None:
 
 
 def test_pieces_promise_what_the_whole_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(quantised, "SPLIT_ROWS", 8_192)
-    monkeypatch.setattr(quantised, "_PIECE_ROWS", 5_000)
     matrix = clustered(29_000, 32).copy()
     matrix[100:140] = matrix[100]  # one promise many times
-    index, queries = built(blocks_of(matrix), 29_000), clustered(20, 32, seed=1)
-    before = bytes_of(index, tmp_path)
-    ref = [index.search(query, 300) for query in queries[:2]]
-    assert [first for first, _ in index._pieces] == [0]
-    index._split()
-    pieces = list(index._pieces)
-    assert (len(pieces), sum(piece.ntotal for _, piece in pieces)) == (6, index.rows)
-    for query, former in zip(queries, ref, strict=False):
-        found = index.search(query, 300)
-        np.testing.assert_array_equal(found.scores, former.scores)
-        sure = former.scores > former.scores[-1]  # which of those that tie at the end are named is left to chance
-        assert set(found.rows[sure].tolist()) == set(former.rows[sure].tolist())
-    assert len(index.search(queries[0], 10**6).rows) == index.rows
-    assert bytes_of(index, tmp_path) == before  # put together again
-    longer = index.extend(blocks_of(clustered(30_000, 32)), 30_000)
-    assert longer is not None
-    assert longer.rows == 29_952
-
-
-def test_codes_are_cut_when_they_are_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, queries = built(blocks_of(matrix), 29_000), clustered(64, 32, seed=1)
     monkeypatch.setattr(quantised, "SPLIT_ROWS", 8_192)
-    monkeypatch.setattr(quantised, "_PIECE_ROWS", 8_192)
-    index, queries = sample_index(), clustered(64, 32, seed=1)
-    with ThreadPoolExecutor(4) as pool:
-        many = list(pool.map(lambda query: index.search(query, 50).scores, queries))
-    for thread in threading.enumerate():
-        if thread.name == "lamina-split":
-            thread.join()
-    assert len(index._pieces) == 3
-    for query, scores in zip(queries, many, strict=True):
-        np.testing.assert_array_equal(index.search(query, 50).scores, scores)
+    monkeypatch.setattr(quantised, "_PIECE_ROWS", 5_000)
+    ref = bytes_of(whole, tmp_path)
+    for index in (QuantisedIndex.open(tmp_path / "index"), built(blocks_of(matrix), 29_000)):
+        assert (len(index._pieces), sum(piece.ntotal for _, piece in index._pieces)) == (6, index.rows)
+        with ThreadPoolExecutor(4) as pool:
+            many = list(pool.map(lambda query, index=index: index.search(query, 300), queries))
+        for query, found in zip(queries, many, strict=True):
+            former = whole.search(query, 300)
+            np.testing.assert_array_equal(found.scores, former.scores)
+            sure = former.scores > former.scores[-1]  # which of those that tie at the end are named is left to chance
+            assert set(found.rows[sure].tolist()) == set(former.rows[sure].tolist())
+        assert len(index.search(queries[0], 10**6).rows) == index.rows
+        assert bytes_of(index, tmp_path) == ref
+        longer = index.extend(blocks_of(clustered(30_000, 32)), 30_000)
+        assert longer is not None
+        assert longer.rows == 29_952
