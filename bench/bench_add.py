@@ -54,7 +54,7 @@ def bench_bulk(benchmark: BenchmarkFixture, corpus: Corpus, tmp_path: Path, kind
     spent: list[float] = []
     pedantic: Any = benchmark.pedantic  # it has no types
     pedantic(
-        lambda folder: built.append(build(folder)), setup=start, teardown=end, rounds=3 if corpus.size <= 10_000 else 1,
+        lambda folder: built.append(build(folder)), setup=start, teardown=end, rounds=3 if corpus.size <= 100_000 else 1,
         warmup_rounds=int(benchmark.enabled and corpus.size <= 10_000),
     )  # fmt: skip
     redaction = "redaction on, log durable" if kind is Lamina else "no redaction"

@@ -1,7 +1,8 @@
 """Sentences of a text, each with its setting: its heading and its label.
 
-"Backups are kept for 35 days" says of which system where it stands in a page that is called so. A title, a heading and a label
-("Cache: …") hold for what follows them; a label and the row of a table also say that a line goes on with nothing before it.
+"Backups are kept for 35 days" says of which system where it stands in a page that is called so. A title and a label ("Cache: …")
+hold for what follows them, a heading for its section: in a page of people each has an e-mail address. A label and the row of a
+table also say that a line goes on with nothing before it.
 """
 
 from __future__ import annotations
@@ -19,8 +20,13 @@ _END: Final = re.compile(
     r"(?<!\b[DMHFS]r\.)(?<!\bMrs\.)(?<!\bSt\.)(?<!\b[A-Z]\.)(?<=[.!?;])\s+"
     r"(?!(?<=\d\. )(?:Jan|Feb|Mär|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez))|\n+"
 )
-_WRAP: Final = re.compile(r"(?<=[^\s.!?:;`|])\n(?=[a-z(])(?![\w /-]{1,40}::\s)")
-"""Break within a sentence; a field (``owner:: Ann``) begins a line of its own."""
+_WRAP: Final = re.compile(r"^#.*\n|(?<=[^\s.!?:;`|])\n(?=[a-z(])(?![\w /-]{1,40}::?\s)", re.MULTILINE)
+"""Heading with its end, or break within a sentence: a field (``owner:: Ann``, ``ip: 10.0.0.9``) begins a line of its own."""
+_HEADING: Final = re.compile(r"(#+)(\s?)|\s*(?:\*\*[^*]+\*\*|__[^_]+__):?\s*$")
+"""Heading, line of tags, or line in bold."""
+_BOLD: Final = 98
+_TAGS: Final = 99
+"""Levels of a line in bold, which ends the section of another, and of a line of tags, which ends none."""
 _ITEM: Final = re.compile(r"^[\s>#*+-]+")
 _ENTRY: Final = re.compile(r"\||[-*+] |\d+[.)] ")
 """Begins a line of a list, or of a table."""
@@ -50,10 +56,15 @@ class Sentence(NamedTuple):
     setting: tuple[str, ...] = ()
     """Words of the label of its line, of the head of its list or table, or of the question before it."""
     begins: bool = False
-    """True where its line has a label, or is the row of a table: no line before no line before it has its subject."""
-    heading: tuple[str, ...] = ()
+    """True where its line has a label, or is the row of a table: no line before it has its subject."""
+    headings: tuple[tuple[str, ...], ...] = ()
+    """Words of each heading that it stands below, the outermost first; a heading stands below itself."""
     asked: tuple[str, ...] = ()
     """Words of the question that stands before it on its line."""
+
+    def is_below(self, other: Sentence) -> bool:
+        """Return whether it stands in the section of another, or in one of that."""
+        return self.headings[: len(other.headings)] == other.headings
 
 
 def split_text(text: str, read: Read = str) -> list[Sentence]:
@@ -63,9 +74,9 @@ def split_text(text: str, read: Read = str) -> list[Sentence]:
     """
     found: list[Sentence] = []
     fenced = False
-    heading: tuple[str, ...] = ()
+    levels: list[tuple[int, tuple[str, ...]]] = []
     above: tuple[str, ...] = ()
-    lines = _WRAP.sub(" ", text).splitlines()
+    lines = _WRAP.sub(lambda found: found[0] if found[0].startswith("#") else " ", text).splitlines()
     for number, line in enumerate(lines):
         if line.lstrip().startswith(("```", "~~~")):
             fenced = not fenced
@@ -73,10 +84,12 @@ def split_text(text: str, read: Read = str) -> list[Sentence]:
         if fenced or line.startswith(("    ", "\t")) or _ENTRY_LINK.fullmatch(line):
             continue
         label = _LABEL.match(line)
-        if line.startswith("#"):
-            heading = read_words(line, read)
+        if (heading := _HEADING.match(line)) is not None:
+            level = _BOLD if heading[1] is None else len(heading[1]) if heading[2] else _TAGS
+            levels = [*(each for each in levels if each[0] < level), (level, read_words(line, read))]
         above = () if not _ENTRY.match(line) else above or _words_above(lines, number, read)
         setting = (*above, *(read_words(label["label"], read) if label else ()))
+        headings = tuple(words for _, words in levels)
         asked: tuple[str, ...] = ()
         for piece in _END.split(line):
             written = _ITEM.sub("", piece).strip()
@@ -87,7 +100,7 @@ def split_text(text: str, read: Read = str) -> list[Sentence]:
                 words = tuple(tokens(said))
                 lower = tuple(word.lower() for word in words)
                 begins = label is not None or line.startswith("|")
-                found.append(Sentence(said, words, lower, written, number, (*setting, *asked), begins, heading, asked))
+                found.append(Sentence(said, words, lower, written, number, (*setting, *asked), begins, headings, asked))
                 asked = ()
     return found
 
@@ -110,14 +123,12 @@ def title_words(title: str, source: str | None, read: Read = str) -> tuple[str, 
     return (*read_words(name, read), *months)
 
 
-def opening(said: Sequence[Sentence]) -> tuple[str, ...]:
-    """Return the words of the first line of a text, and of its first sentence after a heading."""
-    found: list[str] = []
-    for sentence in said:
-        if sentence.written.startswith("|"):
-            break
-        is_heading = sentence.lower == sentence.heading
-        found += sentence.lower if is_heading else sentence.lower[:_SUBJECT]
-        if not is_heading:
-            break
-    return tuple(found)
+def opening(said: Sequence[Sentence]) -> Sentence | None:
+    """Return the first sentence of a text that is no heading; None where a table comes first."""
+    first = next((each for each in said if not each.headings or each.lower != each.headings[-1]), None)
+    return None if first is None or first.written.startswith("|") else first
+
+
+def subject_words(sentence: Sentence) -> tuple[str, ...]:
+    """Return the words that the subject of an opening sentence is among."""
+    return sentence.lower[:_SUBJECT]

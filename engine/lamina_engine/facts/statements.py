@@ -7,6 +7,7 @@ neither denies nor only considers it. One word that is left makes it another que
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
@@ -15,7 +16,7 @@ from lamina_engine.facts import vocabulary
 from lamina_engine.facts.asking import DENIED, DONE, RUNNING, Asking
 from lamina_engine.facts.dictionary import in_english
 from lamina_engine.facts.german import in_english_grammar
-from lamina_engine.facts.sentences import Read, Sentence, opening, read_words, split_text, title_words
+from lamina_engine.facts.sentences import Read, Sentence, opening, read_words, split_text, subject_words, title_words
 from lamina_engine.facts.stating import CLAUSE, NOW, OVER, is_stated, without_afterthought
 from lamina_engine.facts.subjects import asks_length, dates_event, is_length, is_own, names_somebody_else
 from lamina_engine.facts.values import (
@@ -131,7 +132,8 @@ def rate_sentence(
     for i, name in asking.names:
         said_words = sentence.words if len(name) == 1 and name.isalpha() else sentence.lower
         wanted = name if said_words is sentence.words else name.lower()
-        place = next((k for k, word in enumerate(said_words) if _is_called(wanted, word)), None)
+        # an address is a value: whose it is stands beside it
+        place = next((k for k, word in enumerate(said_words) if "@" not in word and _is_called(wanted, word)), None)
         if place is not None:
             hits[i] = place
         elif name != year:
@@ -262,7 +264,7 @@ def _pair_words(asking: Asking, sentence: Sentence, hits: dict[int, int]) -> flo
     named = set(hits.values())
     for i, word in asking.content:
         for k, said in enumerate(sentence.lower):
-            unsaid = said != word and vocabulary.is_grammar(said) and not in_family(said)
+            unsaid = said != word and ("@" in said or (vocabulary.is_grammar(said) and not in_family(said)))
             if is_own(sentence.lower, k) or (k in named and "-" not in said) or unsaid:
                 continue
             if "-" in word:
@@ -340,7 +342,7 @@ def _is_held(asking: Asking, missing: Missing, sentence: Sentence, hits: dict[in
         return True
     return (
         missing.place not in asking.head
-        and _is_among(missing, (*sentence.heading, *about))
+        and _is_among(missing, (*itertools.chain(*sentence.headings), *about))
         and not _has_own_subject(asking, sentence, hits)
     )
 
@@ -366,6 +368,8 @@ def _find_back(missing: Missing, said: Sequence[Sentence], at: int) -> int | Non
     """Return how many sentences before one a word is said; None where none of its own is."""
     for back in range(1, at + 1):
         earlier = said[at - back]
+        if not said[at].is_below(earlier):
+            return None
         if back > _BACK and earlier.line != said[at].line:
             return None
         if said[at].begins and earlier.line != said[at].line:
@@ -461,9 +465,11 @@ def sentences_of(
     """
     read = _reading(asking, text)
     said = split_text(text, read)
-    about = (*title_words(title, source, read), *read_words(" ".join(tags), read), *opening(said))
+    about = (*title_words(title, source, read), *read_words(" ".join(tags), read))
+    first = opening(said)
     for at, sentence in enumerate(said):
-        rating = rate_sentence(asking, said, at, year, about)
+        opened = subject_words(first) if first is not None and sentence.is_below(first) else ()
+        rating = rate_sentence(asking, said, at, year, (*about, *opened))
         if rating is not None:
             yield rating, sentence.written
 

@@ -351,3 +351,68 @@ def test_the_page_s_heading_and_tags_name_what_is_counted() -> None:
     assert asking is not None
     assert not list(sentences_of(asking, text, tags=["cellar"]))
     assert [said for _, said in sentences_of(asking, text, tags=["heron"])] == [text]
+
+
+PEOPLE = """# People
+
+## Marit Olsen
+- Role: platform lead
+- Email: marit.olsen@heron.example
+
+**Shifts**
+
+- Mornings: Lund
+
+## Jonas Weber
+Likes tea. He sits in Malmö.
+
+- Email: jonas@heron.example
+- Role: data engineer
+
+**Karin Lund**
+
+- Phone: 0170 9999
+"""
+SERVERS = """# Servers
+
+## atlas
+ip: 10.0.0.4
+os: Debian 12
+
+## boreas
+ip: 10.0.0.9
+os: Debian 11
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "answer"),
+    [
+        ("Marit's email?", PEOPLE, "marit.olsen@heron.example"),
+        ("what is Marit Olsen's email", PEOPLE, "marit.olsen@heron.example"),
+        ("what is Jonas's email?", PEOPLE, "jonas@heron.example"),
+        ("what is Jonas Weber's role?", PEOPLE, "data engineer"),
+        ("what is Marit's role?", PEOPLE, "platform lead"),
+        ("where does Jonas sit?", PEOPLE, "Malmö"),
+        ("what is Karin's phone?", PEOPLE, "0170 9999"),
+        ("what is the ip of boreas?", SERVERS, "10.0.0.9"),
+        ("which os does atlas run?", SERVERS, "Debian 12"),
+    ],
+)
+def test_a_heading_says_what_its_section_is_about(question: str, text: str, answer: str) -> None:
+    assert answer in (best(question, text) or "")
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("what is Marit's phone?", PEOPLE),
+        ("what is Ivo's email?", PEOPLE),
+        ("where does Marit sit?", PEOPLE),
+        ("what is Olsen's phone?", PEOPLE),
+        ("what is Jonas's email?", PEOPLE.replace("- Email: jonas@heron.example\n", "")),
+        ("what is Marit's email?", PEOPLE.replace("- Email: marit.olsen@heron.example\n", "")),
+    ],
+)
+def test_what_another_section_says_is_no_answer(question: str, text: str) -> None:
+    assert best(question, text) is None
