@@ -2,13 +2,13 @@
 
 "Backups are kept for 35 days" says of which system where it stands in a page that is called so. A title and a label ("Cache: …")
 hold for what follows them, a heading for its section: in a page of people each has an e-mail address. A label and the row of a
-table also say that a line goes on with nothing before it.
+table also say that a line goes on with nothing before it; each cell of a wide table is a sentence of its own.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import PurePath
 from typing import Final, NamedTuple
 
@@ -36,6 +36,10 @@ _LABEL: Final = re.compile(r"[\s>*+-]*(?P<label>[^\W\d_][^:|.!?;,]{0,39}?)[*_]*(
 _ENTRY_LINK: Final = re.compile(r"[\s>*+-]*(?:\d+[.)]\s+)?(?:\[[^\]]*\]\([^)]*\)|\[\[[^\]]*\]\])\s*")
 """Line that is a link and no more, as in a table of contents."""
 
+_RULE: Final = re.compile(r"\|[\s:|-]+")
+"""Line below the head of a table."""
+_NARROW: Final = 2
+"""Columns of a table whose rows are sentences as they stand."""
 _SUBJECT: Final = 3
 """Words that the subject of an opening sentence is among."""
 _DATED: Final = re.compile(r"(?<!\d)(?:19|20)\d\d-(0[1-9]|1[0-2])(?!\d)")
@@ -76,6 +80,7 @@ def split_text(text: str, read: Read = str) -> list[Sentence]:
     fenced = False
     levels: list[tuple[int, tuple[str, ...]]] = []
     above: tuple[str, ...] = ()
+    heads: Sequence[str] = ()
     lines = _WRAP.sub(lambda found: found[0] if found[0].startswith("#") else " ", text).splitlines()
     for number, line in enumerate(lines):
         if line.lstrip().startswith(("```", "~~~")):
@@ -83,7 +88,7 @@ def split_text(text: str, read: Read = str) -> list[Sentence]:
             continue
         if fenced or line.startswith(("    ", "\t")) or _ENTRY_LINK.fullmatch(line):
             continue
-        label = _LABEL.match(line)
+        label, heads = _LABEL.match(line), _heads(lines, number, heads)
         if (heading := _HEADING.match(line)) is not None:
             level = _BOLD if heading[1] is None else len(heading[1]) if heading[2] else _TAGS
             levels = [*(each for each in levels if each[0] < level), (level, read_words(line, read))]
@@ -91,7 +96,10 @@ def split_text(text: str, read: Read = str) -> list[Sentence]:
         setting = (*above, *(read_words(label["label"], read) if label else ()))
         headings = tuple(words for _, words in levels)
         asked: tuple[str, ...] = ()
-        for piece in _END.split(line):
+        cells = list(_cells(line, heads))
+        if cells:
+            setting = ()  # a cell holds for its own column alone
+        for piece in cells or _END.split(line):
             written = _ITEM.sub("", piece).strip()
             if written.endswith("?"):
                 asked = read_words(written, read)
@@ -103,6 +111,30 @@ def split_text(text: str, read: Read = str) -> list[Sentence]:
                 found.append(Sentence(said, words, lower, written, number, (*setting, *asked), begins, headings, asked))
                 asked = ()
     return found
+
+
+def _heads(lines: Sequence[str], number: int, former: Sequence[str]) -> Sequence[str]:
+    """Return the heads of the columns of the table that a line is in; none outside of one."""
+    if not lines[number].startswith("|"):
+        return ()
+    if number and lines[number - 1].startswith("|"):
+        return former
+    # no name but for an abbreviation
+    heads = [head if head.isupper() else head.lower() for head in _split_row(lines[number])]
+    return heads if _RULE.fullmatch("".join(lines[number + 1 : number + 2])) else ()
+
+
+def _split_row(line: str) -> list[str]:
+    return [cell.strip() for cell in line.strip().strip("|").split("|")]
+
+
+def _cells(line: str, heads: Sequence[str]) -> Iterator[str]:
+    """Yield what the cells of a wide row say of its first: "week 47, primary: Ann"."""
+    cells = _split_row(line) if len(heads) > _NARROW and not _RULE.fullmatch(line) else []
+    if len(cells) == len(heads) and [cell.lower() for cell in cells] != [head.lower() for head in heads]:
+        for head, cell in zip(heads[1:], cells[1:], strict=True):
+            if head and cell and cells[0]:
+                yield f"{heads[0]} {cells[0]}, {head}: {cell}"
 
 
 def _words_above(lines: Sequence[str], number: int, read: Read) -> tuple[str, ...]:

@@ -383,6 +383,17 @@ os: Debian 12
 ip: 10.0.0.9
 os: Debian 11
 """
+TABLES = """| Week | Primary | Secondary |
+|------|---------|-----------|
+| 46 | Marit Olsen | Jonas Weber |
+| 47 | Jonas Weber | Lena Brandt |
+
+| Server | IP | Disk | Owner | Bought |
+|:--|---:|----|-------|--------|
+| cirrus | 10.0.1.4 | 2 TB | Marit Olsen | 2024-03-02 |
+| nimbus | 10.0.1.9 | 4 TB | Jonas Weber | 2025-06-01 |
+| stratus | | 8 TB | | |
+"""
 
 
 @pytest.mark.parametrize(
@@ -397,9 +408,15 @@ os: Debian 11
         ("what is Karin's phone?", PEOPLE, "0170 9999"),
         ("what is the ip of boreas?", SERVERS, "10.0.0.9"),
         ("which os does atlas run?", SERVERS, "Debian 12"),
+        ("who is primary in week 47?", TABLES, "week 47, primary: Jonas Weber"),
+        ("who is the secondary in week 46?", TABLES, "week 46, secondary: Jonas Weber"),
+        ("who owns nimbus?", TABLES, "Jonas Weber"),
+        ("what is the ip of cirrus?", TABLES, "10.0.1.4"),
+        ("how big is the disk of stratus?", TABLES, "8 TB"),
+        ("when was cirrus bought?", TABLES, "2024-03-02"),
     ],
 )
-def test_a_heading_says_what_its_section_is_about(question: str, text: str, answer: str) -> None:
+def test_a_heading_and_the_head_of_a_column_say_what_something_is_about(question: str, text: str, answer: str) -> None:
     assert answer in (best(question, text) or "")
 
 
@@ -411,8 +428,13 @@ def test_a_heading_says_what_its_section_is_about(question: str, text: str, answ
         ("where does Marit sit?", PEOPLE),
         ("what is Olsen's phone?", PEOPLE),
         ("what is Jonas's email?", PEOPLE.replace("- Email: jonas@heron.example\n", "")),
+        ("who is primary in week 49?", TABLES),
+        ("who owns stratus?", TABLES),
+        ("what is the ip of stratus?", TABLES),
+        ("who bought cirrus?", TABLES),
+        ("what is the port of cirrus?", TABLES),
         ("what is Marit's email?", PEOPLE.replace("- Email: marit.olsen@heron.example\n", "")),
     ],
 )
-def test_what_another_section_says_is_no_answer(question: str, text: str) -> None:
+def test_what_another_section_or_column_says_is_no_answer(question: str, text: str) -> None:
     assert best(question, text) is None
