@@ -23,7 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lamina_engine import after_fork
+from lamina_kernels.layouts import F32, U8
 
+CENTROIDS: Final = 16
+"""Of each pair of dimensions."""
 BLOCK: Final = 32
 """Rows whose codes lie together; the last block is filled up."""
 _ALIGNMENT: Final = 32
@@ -32,10 +35,11 @@ _ALIGNMENT: Final = 32
 _PACKAGE: Final = "faiss"
 _EXTENSION: Final = "_swigfaiss"
 _NEEDED: Final = (
-    "new_ZeroCopyIOReader", "delete_ZeroCopyIOReader", "swig_ptr", "read_index", "delete_Index", "IndexPQFastScan_pq_get",
-    "IndexFastScan_search", "IndexFastScan_bbs_get", "IndexFastScan_codes_get", "IndexFastScan_ntotal2_set",
-    "Index_ntotal_set", "Index_d_get", "new_AlignedTableUint8", "delete_AlignedTableUint8", "AlignedTableUint8_get",
-    "omp_get_max_threads", "omp_set_num_threads",
+    "new_IndexPQFastScan", "delete_IndexPQFastScan", "IndexPQFastScan_pq_get", "ProductQuantizer_centroids_get",
+    "Float32Vector_data", "Float32Vector_size", "memcpy", "swig_ptr", "METRIC_INNER_PRODUCT", "IndexFastScan_search",
+    "IndexFastScan_codes_get", "IndexFastScan_ntotal2_set", "Index_ntotal_set", "Index_is_trained_set",
+    "new_AlignedTableUint8", "delete_AlignedTableUint8", "AlignedTableUint8_get", "omp_get_max_threads",
+    "omp_set_num_threads",
 )  # fmt: skip
 
 
@@ -58,15 +62,23 @@ class Scan:
 
     __slots__ = ("__weakref__", "_extension", "_raw", "d", "ntotal")
 
-    def __init__(self, extension: Any, raw: Any, codes: NDArray[np.uint8], rows: int) -> None:
-        self._extension, self._raw, self.d, self.ntotal = extension, raw, int(extension.Index_d_get(raw)), rows
-        table = _Table.from_address(int(_bare(extension.IndexFastScan_codes_get(raw))))
+    def __init__(self, extension: Any, centroids: F32, codes: U8, rows: int) -> None:
+        self._extension, self.d, self.ntotal = extension, centroids.size // CENTROIDS, rows
+        made = extension.new_IndexPQFastScan(self.d, self.d // 2, 4, extension.METRIC_INNER_PRODUCT, BLOCK)
+        made.disown()  # nobody has told the extension how to delete it
+        self._raw = made
+        table = _Table.from_address(int(_bare(extension.IndexFastScan_codes_get(made))))
+        weakref.finalize(self, _release, extension, made, table, codes).atexit = False  # the system takes it then
+        room = extension.ProductQuantizer_centroids_get(extension.IndexPQFastScan_pq_get(made))
+        if extension.Float32Vector_size(room) != centroids.size:
+            raise ValueError(f"FAISS has room for {extension.Float32Vector_size(room)} centroids")
+        extension.memcpy(extension.Float32Vector_data(room), extension.swig_ptr(centroids), centroids.nbytes)
+        extension.Index_is_trained_set(made, True)
         table.address, table.allocated, table.used = codes.ctypes.data, codes.size, codes.size
-        extension.IndexFastScan_ntotal2_set(raw, -(-rows // BLOCK) * BLOCK)
-        extension.Index_ntotal_set(raw, rows)
-        weakref.finalize(self, _release, extension, raw, table, codes).atexit = False  # the system takes it then
+        extension.IndexFastScan_ntotal2_set(made, _whole(rows))
+        extension.Index_ntotal_set(made, rows)
 
-    def search(self, queries: NDArray[np.float32], k: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    def search(self, queries: F32, k: int) -> tuple[F32, NDArray[np.int64]]:
         """Return the promises and rows, (q, k) each, as FAISS's own ``search`` does.
 
         Parameters
@@ -83,20 +95,20 @@ class Scan:
         return promises, rows
 
 
-def _release(extension: Any, raw: Any, table: _Table, codes: NDArray[np.uint8]) -> None:
+def _release(extension: Any, raw: Any, table: _Table, codes: U8) -> None:
     """Take the codes from an index, which would free them, and delete it."""
     table.address, table.allocated, table.used = None, 0, 0
-    extension.delete_Index(raw)
+    extension.delete_IndexPQFastScan(raw)
     del codes  # held until now
 
 
-def scan(codebook: NDArray[np.uint8], codes: NDArray[np.uint8], rows: int) -> Any:
+def scan(centroids: F32, codes: U8, rows: int) -> Any:
     """Return an index over codes, which must not change: a `Scan`, or FAISS's own with a copy.
 
     Parameters
     ----------
-    codebook : uint8 (bytes,)
-        What `export_codebook` gives.
+    centroids : float32 (16 d,)
+        Sixteen for each pair of dimensions; d is even.
     codes : uint8 (bytes,)
         Whole blocks, aligned to 32 bytes.
     rows : int
@@ -104,49 +116,39 @@ def scan(codebook: NDArray[np.uint8], codes: NDArray[np.uint8], rows: int) -> An
 
     Raises
     ------
-    RuntimeError, MemoryError
-        What FAISS says of a damaged codebook.
-    TypeError
-        When it is of another kind of index, or the codes are of another number of rows or not aligned.
+    ValueError
+        When the codes are of another number of rows or dimensions, or not aligned.
     """
+    _check(centroids, codes, rows)
+    if codes.ctypes.data % _ALIGNMENT and codes.size:
+        raise ValueError(f"codes at an address that is no multiple of {_ALIGNMENT}")
     extension = _find_extension()
     if extension is None or not _shares_memory(extension):
-        return load(codebook, codes, rows)
-    raw = _read(extension, codebook)
-    try:
-        extension.IndexPQFastScan_pq_get(raw)  # a TypeError where it is another kind of index
-        _check_codes(codes, rows, int(extension.Index_d_get(raw)), int(extension.IndexFastScan_bbs_get(raw)))
-    except TypeError:
-        extension.delete_Index(raw)
-        raise
-    return Scan(extension, raw, codes, rows)
+        return load(centroids, codes, rows)
+    return Scan(extension, centroids, codes, rows)
 
 
-def load(codebook: NDArray[np.uint8], codes: NDArray[np.uint8], rows: int) -> Any:
+def load(centroids: F32, codes: U8, rows: int) -> Any:
     """Return FAISS's own index of a copy of the codes, to which rows can be added.
 
-    Parameters and errors as in `scan`.
+    Parameters and errors as in `scan`; the codes need not be aligned.
     """
-    faiss = _package()
-    index = faiss.read_index(faiss.ZeroCopyIOReader(faiss.swig_ptr(codebook), codebook.size))
-    if not isinstance(index, faiss.IndexPQFastScan):
-        raise TypeError(f"a {type(index).__name__}")
-    _check_codes(codes, rows, index.d, index.bbs)
+    _check(centroids, codes, rows)
+    faiss, dim = _package(), centroids.size // CENTROIDS
+    index = faiss.IndexPQFastScan(dim, dim // 2, 4, faiss.METRIC_INNER_PRODUCT, BLOCK)
+    faiss.copy_array_to_vector(centroids, index.pq.centroids)
     faiss.copy_array_to_AlignedTable(codes, index.codes)
-    index.ntotal, index.ntotal2 = rows, -(-rows // BLOCK) * BLOCK
+    index.is_trained, index.ntotal, index.ntotal2 = True, rows, _whole(rows)
     return index
 
 
-def export_codebook(index: Any) -> NDArray[np.uint8]:
-    """Return FAISS's own form of an index without its rows."""
-    faiss, parts = _package(), list[bytes]()
-    empty = faiss.IndexPQFastScan(index.d, index.M, index.nbits, index.metric_type, index.bbs)
-    empty.pq, empty.is_trained = index.pq, True
-    faiss.write_index(empty, faiss.PyCallbackIOWriter(parts.append, 1 << 20))
-    return np.frombuffer(b"".join(parts), np.uint8)
+def export_centroids(index: Any) -> F32:
+    """Return a copy of the centroids of FAISS's own index, (16 d,)."""
+    centroids: F32 = _package().vector_to_array(index.pq.centroids)
+    return centroids
 
 
-def export_codes(index: Any) -> NDArray[np.uint8]:
+def export_codes(index: Any) -> U8:
     """Return a copy of the codes of FAISS's own index, in whole blocks, aligned."""
     codes = _package().rev_swig_ptr(index.codes.get(), index.codes.size())
     room = np.empty(codes.size + _ALIGNMENT, np.uint8)
@@ -161,24 +163,17 @@ def openmp(index: Any) -> Any:
     return index._extension if isinstance(index, Scan) else _package()
 
 
-def _check_codes(codes: NDArray[np.uint8], rows: int, dim: int, block: int) -> None:
-    """Refuse codes of other rows: half a byte for each pair of dimensions."""
-    expected = -(-rows // BLOCK) * BLOCK * (-(-dim // 4) * 2) // 2
-    if block != BLOCK or codes.size != expected:
-        raise TypeError(f"{codes.size} bytes of codes in blocks of {block}, expected {expected} in blocks of {BLOCK}")
-    if codes.ctypes.data % _ALIGNMENT:
-        raise TypeError(f"codes at an address that is no multiple of {_ALIGNMENT}")
+def _check(centroids: F32, codes: U8, rows: int) -> None:
+    """Refuse codes of other rows or dimensions: FAISS reads as many as it is told."""
+    dim = centroids.size // CENTROIDS
+    expected = _whole(rows) * (-(-dim // 4) * 2) // 2  # half a byte for each pair, of which there is an even number
+    if not rows >= 0 or dim % 2 or not dim or centroids.size != dim * CENTROIDS or codes.size != expected:
+        raise ValueError(f"{codes.size} bytes of codes, {centroids.size} centroids: not those of {rows} rows")
 
 
-def _read(extension: Any, codebook: NDArray[np.uint8]) -> Any:
-    reader = extension.new_ZeroCopyIOReader(extension.swig_ptr(codebook), codebook.size)
-    reader.disown()  # nobody has told the extension how to delete it
-    try:
-        raw = _bare(extension.read_index(reader))
-    finally:
-        extension.delete_ZeroCopyIOReader(reader)
-    raw.disown()
-    return raw
+def _whole(rows: int) -> int:
+    """Return the rows of whole blocks."""
+    return -(-rows // BLOCK) * BLOCK
 
 
 def _bare(value: Any) -> Any:

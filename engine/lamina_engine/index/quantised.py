@@ -22,7 +22,7 @@ import numpy as np
 from lamina_engine import after_fork
 from lamina_engine.errors import LaminaError
 from lamina_engine.index import fastscan
-from lamina_engine.index.sealed import ALIGNMENT, Seal
+from lamina_engine.index.sealed import Seal
 from lamina_engine.index.vectors import F32, Nearest, VectorBlocks, as_query
 from lamina_kernels.layouts import U8
 
@@ -61,10 +61,10 @@ class VectorsStale(VectorsDamaged):
     """A saved vector index of other rows than it should be of."""
 
 
-_SEAL: Final = Seal(b"LMNAPQ4\n", 3, "IQQ16sI", what="vector index", damaged=VectorsDamaged)
-"""Fields: dim, rows, trained rows, FAISS version, bytes of the codebook. Payload: the codebook as FAISS writes an index
-without rows, zeros up to a multiple of 64 bytes, the codes as FAISS scans them."""
-_ORIGIN_SEAL: Final = Seal(b"LMNAPQO\n", 2, "IQQ16sI32s", what="vector index of a shard", damaged=VectorsDamaged)
+_SEAL: Final = Seal(b"LMNAPQ4\n", 3, "IQQ16s", what="vector index", damaged=VectorsDamaged)
+"""Fields: dim, rows, trained rows, FAISS version. Payload: the centroids, float32 and a multiple of 64 bytes, and the codes
+as FAISS scans them."""
+_ORIGIN_SEAL: Final = Seal(b"LMNAPQO\n", 2, "IQQ16s32s", what="vector index of a shard", damaged=VectorsDamaged)
 """The same, and a digest of what it was made of, where no version names the file."""
 
 
@@ -94,11 +94,11 @@ class QuantisedIndex:
         The FAISS that trained it.
     """
 
-    __slots__ = ("_codebook", "_codes", "_pieces", "dim", "faiss_version", "rows", "trained_on")
+    __slots__ = ("_centroids", "_codes", "_pieces", "dim", "faiss_version", "rows", "trained_on")
 
-    def __init__(self, codebook: U8, codes: U8, rows: int, *, dim: int, trained_on: int, faiss_version: str) -> None:
-        self._codebook, self._codes = codebook, codes
-        self._pieces = tuple(_pieces(codebook, codes, rows))
+    def __init__(self, centroids: F32, codes: U8, rows: int, *, dim: int, trained_on: int, faiss_version: str) -> None:
+        self._centroids, self._codes = centroids, codes
+        self._pieces = tuple(_pieces(centroids, codes, rows))
         """First row, and index, of each piece."""
         self.dim = dim
         self.rows = rows
@@ -107,9 +107,9 @@ class QuantisedIndex:
 
     @classmethod
     def _of_faiss(cls, index: Any, dim: int, trained_on: int) -> QuantisedIndex:
-        codebook, codes = fastscan.export_codebook(index), fastscan.export_codes(index)
+        centroids, codes = fastscan.export_centroids(index), fastscan.export_codes(index)
         version = _faiss().__version__
-        return cls(codebook, codes, int(index.ntotal), dim=dim, trained_on=trained_on, faiss_version=version)
+        return cls(centroids, codes, int(index.ntotal), dim=dim, trained_on=trained_on, faiss_version=version)
 
     @classmethod
     def build(
@@ -186,7 +186,7 @@ class QuantisedIndex:
             )
         if covered == self.rows:
             return self
-        index = fastscan.load(self._codebook, self._codes, self.rows)
+        index = fastscan.load(self._centroids, self._codes, self.rows)
         if not _add(index, blocks, covered, threads, progress, cancelled):
             return None
         return QuantisedIndex._of_faiss(index, self.dim, self.trained_on)
@@ -224,9 +224,8 @@ class QuantisedIndex:
             Digest (32 bytes) of what it was made of, for a file that no version names.
         """
         version = self.faiss_version.encode("ascii", "replace")[:16]
-        fields = (self.dim, self.rows, self.trained_on, version, self._codebook.size)
-        gap = bytes(_codes_start(self._codebook.size) - self._codebook.size)
-        parts: list[bytes | memoryview] = [self._codebook.data, gap, self._codes.data]
+        fields = (self.dim, self.rows, self.trained_on, version)
+        parts: list[bytes | memoryview] = [self._centroids.view(np.uint8).data, self._codes.data]
         if origin:
             _ORIGIN_SEAL.write(path, (*fields, origin), parts, sync=sync)
         else:
@@ -256,31 +255,21 @@ class QuantisedIndex:
             There is no file.
         """
         seal = _SEAL if origin is None else _ORIGIN_SEAL
-        (dim, rows, trained_on, version, codebook_bytes, *made_of), payload = seal.open(path, verify=verify)
+        (dim, rows, trained_on, version, *made_of), payload = seal.open(path, verify=verify)
         if origin is not None and made_of != [origin(rows)]:
             raise VectorsStale(f"{path}: the vector index was made of other rows; rebuild it")
         data = np.frombuffer(payload, np.uint8)
-        codebook, codes = data[:codebook_bytes], data[_codes_start(codebook_bytes) :]
-        known = version.rstrip(b"\0").decode("ascii")
+        size = _even(dim) * fastscan.CENTROIDS * 4
+        known = version.rstrip(b"\0").decode("ascii", "replace")
         try:
-            index = cls(codebook, codes, rows, dim=dim, trained_on=trained_on, faiss_version=known)
-        except (RuntimeError, MemoryError) as error:
-            raise VectorsDamaged(f"{path}: FAISS cannot read the vector index; rebuild it") from error
-        except TypeError as error:
-            raise VectorsDamaged(
-                f"{path}: the vector index is not what its header says ({error}); rebuild it"
-            ) from error
-        if index._pieces[0][1].d != _even(dim):
-            raise VectorsDamaged(f"{path}: the vector index is not what its header says; rebuild it")
-        return index
+            centroids, codes = data[:size].view(np.float32), data[size:]
+            return cls(centroids, codes, rows, dim=dim, trained_on=trained_on, faiss_version=known)
+        except ValueError as error:
+            told = f"the vector index is not what its header says ({error}); rebuild it"
+            raise VectorsDamaged(f"{path}: {told}") from error
 
 
-def _codes_start(codebook_bytes: int) -> int:
-    """Return where the codes begin in the payload."""
-    return codebook_bytes + -codebook_bytes % ALIGNMENT
-
-
-def _pieces(codebook: U8, codes: U8, rows: int) -> Iterator[tuple[int, Any]]:
+def _pieces(centroids: F32, codes: U8, rows: int) -> Iterator[tuple[int, Any]]:
     """Give first row and index of pieces in whole blocks; one below `SPLIT_ROWS`."""
     count = -(-rows // _PIECE_ROWS) if rows >= SPLIT_ROWS else 1
     blocks = -(-rows // fastscan.BLOCK)
@@ -289,7 +278,7 @@ def _pieces(codebook: U8, codes: U8, rows: int) -> Iterator[tuple[int, Any]]:
         first, last = blocks * number // count, blocks * (number + 1) // count
         start = first * fastscan.BLOCK
         part = codes if count == 1 else codes[first * size : last * size]
-        yield start, fastscan.scan(codebook, part, min(last * fastscan.BLOCK, rows) - start)
+        yield start, fastscan.scan(centroids, part, min(last * fastscan.BLOCK, rows) - start)
 
 
 def _search(index: Any, vector: F32, n: int, first: int = 0) -> Nearest:
@@ -345,16 +334,16 @@ def code_shards(
     """
     version = _faiss().__version__
     same = known if all(own is None or own.faiss_version == version for own in known) else [None] * len(known)
-    codebook = next((own._codebook for own in same if own is not None), None)
-    if codebook is None:
+    centroids = next((own._centroids for own in same if own is not None), None)
+    if centroids is None:
         sample = _sample(whole, prefix)
         if len(sample) < _SAMPLE:
             return None
-        codebook = fastscan.export_codebook(_trained(sample))
+        centroids = fastscan.export_centroids(_trained(sample))
     found = []
     for own, blocks, stop in zip(same, shards, stops, strict=True):
         if own is None or own.rows < stop:
-            index = fastscan.load(codebook, *((_NO_CODES, 0) if own is None else (own._codes, own.rows)))
+            index = fastscan.load(centroids, *((_NO_CODES, 0) if own is None else (own._codes, own.rows)))
             _add(index, blocks, stop, 1, None, None)
             own = QuantisedIndex._of_faiss(index, blocks.dim, prefix)
         found.append(own)

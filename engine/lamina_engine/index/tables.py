@@ -284,7 +284,12 @@ class Tables(Cache):
                 if self._unreadable == (name, stamp):
                     return None
                 try:
-                    self._quantised = (name, QuantisedIndex.open(self.folder / name))
+                    index = QuantisedIndex.open(self.folder / name)
+                    if snapshot.space is not None and index.dim != snapshot.space.dim:
+                        raise VectorsDamaged(
+                            f"its vectors have {index.dim} dimensions, the vault's {snapshot.space.dim}"
+                        )
+                    self._quantised = (name, index)
                 except OSError as error:
                     if isinstance(error, VectorsDamaged | FileNotFoundError):
                         self._unreadable = (name, stamp)

@@ -102,26 +102,6 @@ assert (again.search(queries[0], 50).scores == index.search(queries[0], 50).scor
     assert (folder / "longer").read_bytes() == (folder / "ref").read_bytes()
 
 
-def test_another_kind_of_index_and_torn_bytes_are_named(saved: tuple[Path, QuantisedIndex]) -> None:
-    after = f"""
-from lamina_engine.index.quantised import _SEAL
-import subprocess
-made = "import faiss, sys; faiss.write_index(faiss.IndexFlatL2({DIM}), sys.argv[1])"
-subprocess.run([sys.executable, "-c", made, str(folder / "flat")], check=True)
-flat = (folder / "flat").read_bytes()
-for content, said in ((flat, "IndexPQFastScan"), (flat[:30], "cannot read"), (b"", "cannot read")):
-    _SEAL.write(folder / "other", ({DIM}, 16_384, 16_384, b"1", len(content)), [content], sync=False)
-    try:
-        QuantisedIndex.open(folder / "other")
-    except VectorsDamaged as error:
-        assert said in str(error), error
-    else:
-        raise AssertionError("it was read")
-assert "faiss" not in sys.modules
-"""
-    run(saved[0], after=after)
-
-
 def test_a_table_of_another_layout_is_noticed(saved: tuple[Path, QuantisedIndex]) -> None:
     before = """
 import ctypes

@@ -16,7 +16,6 @@ from lamina_engine.errors import InvalidArgument, LaminaError
 from lamina_engine.index import fastscan, quantised
 from lamina_engine.index.quantised import QuantisedIndex, VectorsDamaged, covered_rows, train_rows
 from lamina_engine.index.vectors import F32, VectorBlocks, scan, search
-from lamina_kernels.layouts import U8
 
 
 @functools.cache
@@ -48,14 +47,10 @@ def sample_index() -> QuantisedIndex:
     return built(blocks_of(clustered(29_000, 32)), 20_500)
 
 
-def like(
-    index: QuantisedIndex, *, codebook: U8 | None = None, dim: int = 32, faiss_version: str = "1"
-) -> QuantisedIndex:
-    """The codes of an index beside what is not theirs."""
-    codebook = index._codebook if codebook is None else codebook
-    return QuantisedIndex(
-        codebook, index._codes, index.rows, dim=dim, trained_on=index.trained_on, faiss_version=faiss_version
-    )
+def of_version(index: QuantisedIndex, faiss_version: str) -> QuantisedIndex:
+    """The same index, made by another FAISS."""
+    parts = index._centroids, index._codes, index.rows
+    return QuantisedIndex(*parts, dim=index.dim, trained_on=index.trained_on, faiss_version=faiss_version)
 
 
 def bytes_of(index: QuantisedIndex, folder: Path) -> bytes:
@@ -158,10 +153,10 @@ def test_bytes_depend_on_the_rows_alone(tmp_path: Path, dim: int) -> None:
 def test_codebook_is_equal_on_two_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     blocks = blocks_of(clustered(4096, 32))
 
-    ref = built(blocks, 4096)._codebook.tobytes()
+    ref = built(blocks, 4096)._centroids.tobytes()
     before = quantised._threads
     monkeypatch.setattr(quantised, "_threads", lambda count: before(2))
-    assert built(blocks, 4096)._codebook.tobytes() == ref
+    assert built(blocks, 4096)._centroids.tobytes() == ref
 
 
 def test_extending_past_a_training_step_builds_afresh(tmp_path: Path) -> None:
@@ -188,7 +183,7 @@ def test_extending_leaves_the_former_index_alone() -> None:
 
 def test_another_faiss_builds_afresh(monkeypatch: pytest.MonkeyPatch) -> None:
     blocks = blocks_of(clustered(29_000, 32))
-    index = like(sample_index(), faiss_version="0.0.0").extend(blocks, 20_500)
+    index = of_version(sample_index(), "0.0.0").extend(blocks, 20_500)
     assert index is not None
     assert index.faiss_version == faiss.__version__
 
@@ -262,34 +257,34 @@ def test_a_torn_file_is_found_without_reading_it(tmp_path: Path, keep: int) -> N
         QuantisedIndex.open(tmp_path / "none")
 
 
-def test_a_file_that_faiss_cannot_read(tmp_path: Path) -> None:
-    raw = bytes_of(sample_index(), tmp_path)
-    start = quantised._SEAL.header_bytes
-    (tmp_path / "index").write_bytes(raw[:start] + b"none" + raw[start + 4 :])
-    with pytest.raises(VectorsDamaged, match="FAISS cannot read"):
-        QuantisedIndex.open(tmp_path / "index", verify=False)
-
-
-def test_a_file_that_is_another_index(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("dim", "rows", "kept"),
+    [
+        *((32, rows, 20_480) for rows in (20_479 - 31, 20_512, 0, 10**15)),
+        *((32, 20_480, kept) for kept in (20_448, 10_240, 0)),
+        *((dim, 20_480, 20_480) for dim in (0, 30, 34, 64, 2**32 - 1)),
+    ],
+)
+def test_codes_of_other_rows_than_the_header_says_are_never_scanned(
+    tmp_path: Path, dim: int, rows: int, kept: int
+) -> None:
     index, path = sample_index(), tmp_path / "index"
-    flat = faiss.serialize_index(faiss.IndexFlatIP(32))
-    fields = (32, index.rows, 16_384, b"1", flat.size)
-    quantised._SEAL.write(path, fields, [flat.data, bytes(-flat.size % 64), index._codes.data], sync=False)
-    with pytest.raises(VectorsDamaged, match=r"header says.*IndexPQFastScan"):
-        QuantisedIndex.open(path)
-    like(index, dim=40).save(path)
+    payload = [index._centroids.view(np.uint8).data, index._codes[: kept * 8].data]
+    quantised._SEAL.write(path, (dim, rows, 16_384, b"\xff"), payload, sync=False)
     with pytest.raises(VectorsDamaged, match="header says"):
         QuantisedIndex.open(path)
 
 
-@pytest.mark.parametrize(("rows", "codes"), [(20_480, 20_448), (20_448, 20_480), (10**15, 20_480)])
-def test_codes_of_other_rows_than_the_header_says_are_never_scanned(tmp_path: Path, rows: int, codes: int) -> None:
-    index, path = sample_index(), tmp_path / "index"
-    fields, held = (32, rows, 16_384, b"1", index._codebook.size), index._codes[: codes * 8]
-    gap = bytes(-index._codebook.size % 64)
-    quantised._SEAL.write(path, fields, [index._codebook.data, gap, held.data], sync=False)
-    with pytest.raises(VectorsDamaged, match="header says"):
-        QuantisedIndex.open(path)
+def test_an_index_of_no_rows_and_codes_anywhere_in_memory() -> None:
+    centroids = sample_index()._centroids
+    for start in range(0, 64, 8):
+        empty = np.empty(64, np.uint8)[start:start]
+        assert fastscan.load(centroids, empty, 0).ntotal == fastscan.scan(centroids, empty, 0).ntotal == 0
+    room = np.zeros(32 * 8 + 64, np.uint8)
+    codes = room[-room.ctypes.data % 32 + 16 :][: 32 * 8]
+    assert fastscan.load(centroids, codes, 32).ntotal == 32
+    with pytest.raises(ValueError, match="multiple of 32"):
+        fastscan.scan(centroids, codes, 32)
 
 
 def test_codes_stay_in_the_file(tmp_path: Path) -> None:
