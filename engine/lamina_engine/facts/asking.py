@@ -139,7 +139,8 @@ def _read_kind(words: Sequence[str], lower: Sequence[str], at: int | None) -> tu
         skipped = {at, at + 1}
         if after in {"many", "much"}:
             noun = _noun_phrase(words, lower, at + 2)
-            if after == "much" and not noun and vocabulary.PRICING.isdisjoint(lower):
+            is_price = lower[at + 2] in vocabulary.BEING if at + 2 < len(lower) else False
+            if after == "much" and not noun and not is_price and vocabulary.PRICING.isdisjoint(lower):
                 return "measure", skipped, [at + 1]
             return ("count" if after == "many" else "amount"), skipped, noun
         if after in {"long", "often"}:

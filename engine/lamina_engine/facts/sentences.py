@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import PurePath
 from typing import Final, NamedTuple
 
+from lamina_engine.facts.tables import column_heads, read_cells
 from lamina_engine.facts.wording import tokens
 
 Read = Callable[[str], str]
@@ -27,7 +28,7 @@ _HEADING: Final = re.compile(r"(#+)(\s?)|\s*(?:\*\*[^*]+\*\*|__[^_]+__):?\s*$")
 _BOLD: Final = 98
 _TAGS: Final = 99
 """Levels of a line in bold, which ends the section of another, and of a line of tags, which ends none."""
-_ITEM: Final = re.compile(r"^[\s>#*+-]+")
+_ITEM: Final = re.compile(r"^[\s>#*+-]+(?:\[[ xX]\]\s+)?")
 _ENTRY: Final = re.compile(r"\||[-*+] |\d+[.)] ")
 """Begins a line of a list, or of a table."""
 _LABEL: Final = re.compile(r"[\s>*+-]*(?P<label>[^\W\d_][^:|.!?;,]{0,39}?)[*_]*(?::[*_]*(?=\s|$)|[*_]{2}\s[–—-]\s)")
@@ -36,10 +37,6 @@ _LABEL: Final = re.compile(r"[\s>*+-]*(?P<label>[^\W\d_][^:|.!?;,]{0,39}?)[*_]*(
 _ENTRY_LINK: Final = re.compile(r"[\s>*+-]*(?:\d+[.)]\s+)?(?:\[[^\]]*\]\([^)]*\)|\[\[[^\]]*\]\])\s*")
 """Line that is a link and no more, as in a table of contents."""
 
-_RULE: Final = re.compile(r"\|[\s:|-]+")
-"""Line below the head of a table."""
-_NARROW: Final = 2
-"""Columns of a table whose rows are sentences as they stand."""
 _SUBJECT: Final = 3
 """Words that the subject of an opening sentence is among."""
 _DATED: Final = re.compile(r"(?<!\d)(?:19|20)\d\d-(0[1-9]|1[0-2])(?!\d)")
@@ -65,6 +62,12 @@ class Sentence(NamedTuple):
     """Words of each heading that it stands below, the outermost first; a heading stands below itself."""
     asked: tuple[str, ...] = ()
     """Words of the question that stands before it on its line."""
+    key: int = 0
+    """Number of words that say which row the cell of a table is of, with the head of their column; 0 elsewhere."""
+    value: int = 0
+    """Number of words before what a label, or the head of a column, is followed by; 0 without one."""
+    section: str = ""
+    """The innermost heading that it stands below, as written."""
 
     def is_below(self, other: Sentence) -> bool:
         """Return whether it stands in the section of another, or in one of that."""
@@ -77,64 +80,81 @@ def split_text(text: str, read: Read = str) -> list[Sentence]:
     ``read`` gives a text in the language of the question.
     """
     found: list[Sentence] = []
+    around = _Around(read)
     fenced = False
-    levels: list[tuple[int, tuple[str, ...]]] = []
-    above: tuple[str, ...] = ()
-    heads: Sequence[str] = ()
     lines = _WRAP.sub(lambda found: found[0] if found[0].startswith("#") else " ", text).splitlines()
     for number, line in enumerate(lines):
         if line.lstrip().startswith(("```", "~~~")):
             fenced = not fenced
-            continue
-        if fenced or line.startswith(("    ", "\t")) or _ENTRY_LINK.fullmatch(line):
-            continue
-        label, heads = _LABEL.match(line), _heads(lines, number, heads)
-        if (heading := _HEADING.match(line)) is not None:
-            level = _BOLD if heading[1] is None else len(heading[1]) if heading[2] else _TAGS
-            levels = [*(each for each in levels if each[0] < level), (level, read_words(line, read))]
-        above = () if not _ENTRY.match(line) else above or _words_above(lines, number, read)
-        setting = (*above, *(read_words(label["label"], read) if label else ()))
-        headings = tuple(words for _, words in levels)
-        asked: tuple[str, ...] = ()
-        cells = list(_cells(line, heads))
-        if cells:
-            setting = ()  # a cell holds for its own column alone
-        for piece in cells or _END.split(line):
-            written = _ITEM.sub("", piece).strip()
-            if written.endswith("?"):
-                asked = read_words(written, read)
-            elif written:
-                said = read(written)
-                words = tuple(tokens(said))
-                lower = tuple(word.lower() for word in words)
-                begins = label is not None or line.startswith("|")
-                found.append(Sentence(said, words, lower, written, number, (*setting, *asked), begins, headings, asked))
-                asked = ()
+        elif not fenced and not line.startswith(("    ", "\t")) and not _ENTRY_LINK.fullmatch(line):
+            around.follow(lines, number)
+            found += _sentences(line, number, around, read)
     return found
 
 
-def _heads(lines: Sequence[str], number: int, former: Sequence[str]) -> Sequence[str]:
-    """Return the heads of the columns of the table that a line is in; none outside of one."""
-    if not lines[number].startswith("|"):
-        return ()
-    if number and lines[number - 1].startswith("|"):
-        return former
-    # no name but for an abbreviation
-    heads = [head if head.isupper() else head.lower() for head in _split_row(lines[number])]
-    return heads if _RULE.fullmatch("".join(lines[number + 1 : number + 2])) else ()
+class _Around:
+    """Surroundings of a line: headings, the line above its list, heads of columns."""
+
+    def __init__(self, read: Read) -> None:
+        self._read = read
+        self._levels: list[tuple[int, str, tuple[str, ...]]] = []
+        self.above: tuple[str, ...] | None = None
+        """Words of the line above a list or a table; None outside of one."""
+        self.heads: Sequence[str] = ()
+
+    @property
+    def headings(self) -> tuple[tuple[str, ...], ...]:
+        return tuple(words for _, _, words in self._levels)
+
+    @property
+    def section(self) -> str:
+        """The innermost heading that is no line of tags."""
+        return next((written for level, written, _ in reversed(self._levels) if level < _TAGS), "")
+
+    def follow(self, lines: Sequence[str], number: int) -> None:
+        """Go on to a line."""
+        line = lines[number]
+        self.heads = column_heads(lines, number, self.heads)
+        if (heading := _HEADING.match(line)) is not None:
+            level = _BOLD if heading[1] is None else len(heading[1]) if heading[2] else _TAGS
+            kept = (each for each in self._levels if each[0] < level)
+            self._levels = [*kept, (level, _written(line).rstrip(":"), read_words(line, self._read))]
+        if not _ENTRY.match(line):
+            self.above = None
+        elif self.above is None:
+            self.above = _words_above(lines, number, self._read)
 
 
-def _split_row(line: str) -> list[str]:
-    return [cell.strip() for cell in line.strip().strip("|").split("|")]
+def _sentences(line: str, number: int, around: _Around, read: Read) -> Iterator[Sentence]:
+    """Yield the sentences of one line."""
+    cells = read_cells(line, around.heads)
+    label = None if cells else _LABEL.match(line)
+    if cells:
+        pieces = [(cell.text, _written(cell.written), cell.key, cell.before) for cell in cells]
+    else:
+        pieces = [(_written(piece), _written(piece), "", "") for piece in _END.split(line)]
+        if label:
+            pieces[0] = (*pieces[0][:3], label["label"])
+    # a cell holds for its own column alone
+    setting = () if cells else (*(around.above or ()), *(read_words(label["label"], read) if label else ()))
+    asked: tuple[str, ...] = ()
+    for text, written, key, before in pieces:
+        if written.endswith("?"):
+            asked = read_words(text, read)
+        elif written:
+            said = read(text)
+            words = tuple(tokens(said))
+            yield Sentence(
+                said, words, tuple(word.lower() for word in words), written, number, (*setting, *asked),
+                label is not None or line.startswith("|"), around.headings, asked, len(tokens(read(key))),
+                len(tokens(read(before))), around.section,
+            )  # fmt: skip
+            asked = ()
 
 
-def _cells(line: str, heads: Sequence[str]) -> Iterator[str]:
-    """Yield what the cells of a wide row say of its first: "week 47, primary: Ann"."""
-    cells = _split_row(line) if len(heads) > _NARROW and not _RULE.fullmatch(line) else []
-    if len(cells) == len(heads) and [cell.lower() for cell in cells] != [head.lower() for head in heads]:
-        for head, cell in zip(heads[1:], cells[1:], strict=True):
-            if head and cell and cells[0]:
-                yield f"{heads[0]} {cells[0]}, {head}: {cell}"
+def _written(piece: str) -> str:
+    """Return a sentence without the signs of lists, tasks, headings and bold text."""
+    return _ITEM.sub("", piece).replace("**", "").strip()
 
 
 def _words_above(lines: Sequence[str], number: int, read: Read) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from lamina_engine.facts import vocabulary
 from lamina_engine.facts.asking import DENIED, DONE, RUNNING, Asking
 from lamina_engine.facts.dictionary import in_english
 from lamina_engine.facts.german import in_english_grammar
+from lamina_engine.facts.labels import is_of_another_field, is_place, is_role_of_section
 from lamina_engine.facts.sentences import Read, Sentence, opening, read_words, split_text, subject_words, title_words
 from lamina_engine.facts.stating import CLAUSE, NOW, OVER, is_stated, without_afterthought
 from lamina_engine.facts.subjects import asks_length, dates_event, is_length, is_own, names_somebody_else
@@ -127,13 +128,18 @@ def rate_sentence(
     if not asking.is_denied and DENIED.search(sentence.text):
         sentence = without_afterthought(sentence)
         said = [*said[:at], sentence, *said[at + 1 :]]
+    if is_role_of_section(asking, sentence):
+        return 1.0 - _EXTRA * len(sentence.words)
     hits: dict[int, int] = {}
     missing: list[Missing] = []
     for i, name in asking.names:
         said_words = sentence.words if len(name) == 1 and name.isalpha() else sentence.lower
         wanted = name if said_words is sentence.words else name.lower()
         # an address is a value: whose it is stands beside it
-        place = next((k for k, word in enumerate(said_words) if "@" not in word and _is_called(wanted, word)), None)
+        stop = sentence.key if name.isdigit() and sentence.key else len(said_words)  # a number in a name is no value
+        place = next(
+            (k for k, word in enumerate(said_words[:stop]) if "@" not in word and _is_called(wanted, word)), None
+        )
         if place is not None:
             hits[i] = place
         elif name != year:
@@ -188,12 +194,13 @@ def rate_sentence(
     alone = len(asking.content) + len(asking.names) == 1
     if alone and hits and asking.kind in {"who", "what", "which"} and not _defines(sentence, next(iter(hits.values()))):
         return None
-    if _is_of_another(asking, sentence, hits):
+    if _is_of_another(asking, sentence, hits) or is_of_another_field(asking, sentence, hits, held=bool(held)):
         return None
     if (
         not through
         and not sized
-        and not find_values(asking.kind, sentence.text, sentence.words, hits, noun, asking.noun)
+        and not is_place(asking, sentence)
+        and not find_values(asking.kind, sentence.text, sentence.words, hits, noun, asking.noun, sentence.value)
     ):
         return None
     versioned = not _VERSIONS.isdisjoint(noun)
@@ -458,7 +465,7 @@ def _links_name(sentence: Sentence, hits: dict[int, int]) -> bool:
 
 def sentences_of(
     asking: Asking, text: str, year: str = "", title: str = "", source: str | None = None, tags: Sequence[str] = ()
-) -> Iterator[tuple[float, str]]:
+) -> Iterator[tuple[float, Sentence]]:
     """Yield the sentences of a text that answer a question, with how well they do.
 
     Title, file and tags say what the text is about.
@@ -471,7 +478,9 @@ def sentences_of(
         opened = subject_words(first) if first is not None and sentence.is_below(first) else ()
         rating = rate_sentence(asking, said, at, year, (*about, *opened))
         if rating is not None:
-            yield rating, sentence.written
+            if is_role_of_section(asking, sentence):  # the answer is the person
+                sentence = sentence._replace(written=f"{sentence.section}, {sentence.written}")
+            yield rating, sentence
 
 
 def _reading(asking: Asking, text: str) -> Read:

@@ -101,8 +101,9 @@ _ADDRESS: Final = re.compile(r"[/#]\w|\w\.\w{2,}")
 
 
 def find_values(
-    kind: Kind, text: str, words: Sequence[str], hits: Mapping[int, int], noun: Collection[str], heads: Collection[int]
-) -> bool:
+    kind: Kind, text: str, words: Sequence[str], hits: Mapping[int, int], noun: Collection[str], heads: Collection[int],
+    value: int = 0,
+) -> bool:  # fmt: skip
     """Return whether a sentence holds a value of a kind.
 
     ``words`` are the sentence's, ``hits`` the places of the question's words among them by their places in the question, ``noun``
@@ -116,7 +117,7 @@ def find_values(
         return PATTERNS[kind].search(text) is not None
     taken = set(hits.values())
     left = [i for i, word in enumerate(words) if i not in taken and not vocabulary.is_grammar(word.lower())]
-    left = [i for i in left if not _continues_name(words, i, taken)]
+    left = [i for i in left if i == value > 0 or not _continues_name(words, i, taken)]
     numbers = [i for i, word in enumerate(words) if i not in taken and _NUMBER.fullmatch(word)]
     if kind == "who":
         return any(
@@ -165,6 +166,8 @@ def _says_what(
         return bool(numbers) or any(re.search(r"\d", words[i]) and not _is_day(words, i) for i in left)
     if not {"mail", "email", "e-mail"}.isdisjoint(noun):
         return any("@" in words[i] for i in left)
+    if "address" in noun and max(heads) not in hits:
+        return any(re.search(r"\d|@", words[i]) for i in left)
     if "name" in noun and hits:
         return any(_is_one_clause(words, i, k) for i in names for k in hits.values())
     if not _PLACES.isdisjoint(noun) or "name" in noun:
@@ -243,7 +246,8 @@ def _is_day(words: Sequence[str], i: int) -> bool:
 def _is_place(words: Sequence[str], i: int) -> bool:
     """Return whether a word is an address, a name, or what follows a preposition of place."""
     word = words[i]
-    if _ADDRESS.search(word) or (i and is_name(words, i)):
+    acts = "".join(words[i + 1 : i + 2]).endswith("ed")  # somebody who did something
+    if _ADDRESS.search(word) or (i and is_name(words, i) and not acts):
         return True
     before = i - 1
     while before >= 0 and words[before].lower() in _ARTICLES:

@@ -13,6 +13,7 @@ from lamina_engine.facts.asking import read_question
 from lamina_engine.facts.dictionary import in_german
 from lamina_engine.facts.questions import ANSWERED_FROM, AnswerSet, K
 from lamina_engine.facts.questions import ask as ask_facts
+from lamina_engine.facts.sentences import Sentence
 from lamina_engine.facts.statements import sentences_of
 from lamina_engine.index.analysis import query_analyzer
 from lamina_engine.index.scoring import Bm25
@@ -83,9 +84,11 @@ def find_statement(view: View, question: str, until_us: int | None = None) -> An
     return answer
 
 
-def _answer(title: str | None, source: str | None, chunk: str, created_us: int | None, sentence: str) -> Answer:
-    subject = title or source or chunk
+def _answer(title: str | None, source: str | None, chunk: str, created_us: int | None, sentence: Sentence) -> Answer:
+    subject, section, said = title or source or chunk, sentence.section, sentence.written
+    if section and section != subject:  # whose address it is may stand there alone
+        subject = f"{subject} › {section}"
     return Answer(
-        subject, STATES, sentence, ANSWERED_FROM, METHOD, source or chunk, None, False, None, STATES, sentence, -1, chunk, 1.0,
+        subject, STATES, said, ANSWERED_FROM, METHOD, source or chunk, None, False, None, STATES, said, -1, chunk, 1.0,
         created_us, None, asked=True,
     )  # fmt: skip

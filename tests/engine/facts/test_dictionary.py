@@ -50,7 +50,7 @@ def test_an_english_word_has_its_german_ones() -> None:
 def test_english_questions_are_answered_by_german_sentences_as_they_stand(question: str, answer: str) -> None:
     asking = read_question(question)
     assert asking is not None
-    found = max(sentences_of(asking, PAGE, title="Stall"))[1]
+    found = max(sentences_of(asking, PAGE, title="Stall"))[1].written
     assert answer in found
     assert found in PAGE.replace("\n", " ")
 

@@ -12,7 +12,7 @@ def best(question: str, text: str, year: str = "") -> str | None:
     """Return the sentence of a text that answers a question best."""
     asking = read_question(question)
     found = max(sentences_of(asking, text, year), default=None) if asking else None
-    return found[1] if found else None
+    return found[1].written if found else None
 
 
 @pytest.mark.parametrize(
@@ -178,7 +178,7 @@ def within(question: str, text: str, title: str = "", source: str | None = None)
     """Return the sentence that answers best in a text with a title and a file."""
     asking = read_question(question)
     found = max(sentences_of(asking, text, "", title, source), default=None) if asking else None
-    return found[1] if found else None
+    return found[1].written if found else None
 
 
 @pytest.mark.parametrize(
@@ -350,7 +350,7 @@ def test_the_page_s_heading_and_tags_name_what_is_counted() -> None:
     asking = read_question(question)
     assert asking is not None
     assert not list(sentences_of(asking, text, tags=["cellar"]))
-    assert [said for _, said in sentences_of(asking, text, tags=["heron"])] == [text]
+    assert [said.written for _, said in sentences_of(asking, text, tags=["heron"])] == [text]
 
 
 PEOPLE = """# People
@@ -394,6 +394,17 @@ TABLES = """| Week | Primary | Secondary |
 | nimbus | 10.0.1.9 | 4 TB | Jonas Weber | 2025-06-01 |
 | stratus | | 8 TB | | |
 """
+INVENTORY = """| Item | Serial | Bought | Price | Location | Assigned to | Warranty until |
+|---|---|---|---|---|---|---|
+| Laptop 07 | PF-3K9Q2 | 2022-04-11 | 1340 € | 2.14 | Marit | |
+| Laptop 08 | PF-3K9R7 | 2022-04-11 | 1340 € | 2.09 | Daniel Wexler | 2025-04-11 |
+| Laptop 11 | FRAN-8812 | 2024-01-30 | 1620 € | store room | | 2027-01-30 |
+"""
+SITTERS = """# Sitters
+
+- Joana Reis, 0176 330 8190, 14 € an hour, not on Mondays
+- Pelle (upstairs), 10 € an hour
+"""
 
 
 @pytest.mark.parametrize(
@@ -408,12 +419,21 @@ TABLES = """| Week | Primary | Secondary |
         ("what is Karin's phone?", PEOPLE, "0170 9999"),
         ("what is the ip of boreas?", SERVERS, "10.0.0.9"),
         ("which os does atlas run?", SERVERS, "Debian 12"),
-        ("who is primary in week 47?", TABLES, "week 47, primary: Jonas Weber"),
-        ("who is the secondary in week 46?", TABLES, "week 46, secondary: Jonas Weber"),
+        ("who is primary in week 47?", TABLES, "Week 47, Primary: Jonas Weber"),
+        ("who is the secondary in week 46?", TABLES, "Week 46, Secondary: Jonas Weber"),
         ("who owns nimbus?", TABLES, "Jonas Weber"),
         ("what is the ip of cirrus?", TABLES, "10.0.1.4"),
         ("how big is the disk of stratus?", TABLES, "8 TB"),
         ("when was cirrus bought?", TABLES, "2024-03-02"),
+        ("who is the platform lead?", PEOPLE, "Marit Olsen, Role: platform lead"),
+        ("who is the data engineer?", PEOPLE, "Jonas Weber, Role: data engineer"),
+        ("where is Laptop 11?", INVENTORY, "store room"),
+        ("who has Laptop 08?", INVENTORY, "Daniel Wexler"),
+        ("how much is Laptop 11?", INVENTORY, "1620"),
+        ("Laptop 11 warranty?", INVENTORY, "2027-01-30"),
+        ("Who is the cook?", "Cook: Ines", "Ines"),
+        ("What is the database?", "Database: TimescaleDB", "TimescaleDB"),
+        ("How much does Joana Reis charge an hour?", SITTERS, "14 €"),
     ],
 )
 def test_a_heading_and_the_head_of_a_column_say_what_something_is_about(question: str, text: str, answer: str) -> None:
@@ -432,6 +452,18 @@ def test_a_heading_and_the_head_of_a_column_say_what_something_is_about(question
         ("who owns stratus?", TABLES),
         ("what is the ip of stratus?", TABLES),
         ("who bought cirrus?", TABLES),
+        ("who is the office manager?", PEOPLE),
+        ("who is the lead engineer?", PEOPLE),
+        ("where is Laptop 09?", INVENTORY),
+        ("who has Laptop 11?", INVENTORY),
+        ("Laptop 07 warranty?", INVENTORY),
+        ("what is the address of Laptop 08?", INVENTORY),
+        ("where is Daniel's laptop?", INVENTORY.replace("| Location", "| Colour")),
+        ("what is Olaf's account?", "# Olaf\n\n- Title: account manager"),
+        ("where is puffin?", "Database: ledger_main on puffin"),
+        ("where is the retreat?", "- [x] Marit booked the room for the retreat"),
+        ("what is Hamish's address?", "Ask Hamish before you call anyone else about the boiler."),
+        ("How much does Ivo charge an hour?", SITTERS),
         ("what is the port of cirrus?", TABLES),
         ("what is Marit's email?", PEOPLE.replace("- Email: marit.olsen@heron.example\n", "")),
     ],
