@@ -46,6 +46,7 @@ _HALF_A_YEAR_US: Final = 183 * US_PER_DAY
 _MOST_READ: Final = 1_000
 """Chunks with the words of a day that are read for it, those dated nearest to it: "may" and "3" stand in very many."""
 _WORD: Final = re.compile(r"\w")
+_ASKS_WHEN: Final = re.compile(r"\W*(?:when|wann|quand|cuándo|quando|wanneer)\b", re.IGNORECASE)
 _UNDATED_DAYS: Final = 1e9
 """Days outside of every window for a chunk without a date."""
 
@@ -159,8 +160,8 @@ def _is_only_time(view: View, request: Request, phrase: str, start_us: int, end_
     from lamina_engine.time.fillers import names_no_topic  # few questions name a time
 
     rest = request.text.replace(phrase, " ", 1)
-    if not names_no_topic(rest):
-        return False
+    if _ASKS_WHEN.match(rest) or not names_no_topic(rest):
+        return False  # "when does week 44 start" asks about the week, and when it was written is no answer
     if _WORD.search(rest):
         return True
     within = (view.created_us >= start_us) & (view.created_us < end_us)

@@ -257,6 +257,15 @@ def test_a_question_that_names_something_is_no_question_of_time_alone(diary: Vau
     assert time is None or not time["filter"]
 
 
+@pytest.mark.parametrize("query", ["When does week 44 start?", "wann beginnt die Woche 44?", "when is week 44"])
+def test_when_a_time_is_asks_for_what_names_it(tmp_path: Path, query: str) -> None:
+    with lamina.open(tmp_path / "v", create=True, clock=FixedClock(NOW)) as vault:
+        vault.add(
+            "| Week 44 | 26 October | Ilse |\n| Woche 45 | 2 November | Tobias |", id="rota", created_at="2026-03-10"
+        )
+        assert [hit.id for hit in vault.recall(query)] == ["rota"]
+
+
 def test_a_question_with_any_other_word_asks_the_lanes(diary: Vault) -> None:
     for query in ("cache in March 2026", "what did Grace write in March 2026"):
         assert all("by_time" not in hit.terms for hit in diary.recall(query, 30))
