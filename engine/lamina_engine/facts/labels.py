@@ -56,6 +56,14 @@ def is_of_another_field(asking: Asking, sentence: Sentence, hits: Mapping[int, i
     return fields is None or fields.isdisjoint(field)
 
 
+def is_rival(sentence: Sentence, other: Sentence) -> bool:
+    """Return whether two sentences say the same field of two sections, or of two rows."""
+    field = sentence.lower[sentence.key : sentence.value]
+    if not field or field != other.lower[other.key : other.value] or bool(sentence.key) != bool(other.key):
+        return False
+    return sentence.headings != other.headings or sentence.lower[: sentence.key] != other.lower[: other.key]
+
+
 def is_place(asking: Asking, sentence: Sentence) -> bool:
     """Return whether a label or a head of a column says that the value is a place."""
     return asking.kind == "where" and not _WHERE.isdisjoint(sentence.lower[sentence.key : sentence.value])

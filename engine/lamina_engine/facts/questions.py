@@ -111,7 +111,7 @@ class AnswerSet(Sequence[Answer]):
     @property
     def ambiguous(self) -> bool:
         """True where a name means several entities; answers are of all of them."""
-        return any(named.ambiguous for named in self.question.named)
+        return any(named.ambiguous for named in self.question.named) or any(answer.ambiguous for answer in self)
 
     def to_dict(self) -> dict[str, JSONValue]:
         """Return everything as JSON values."""

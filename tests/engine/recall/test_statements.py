@@ -66,3 +66,19 @@ def test_a_text_that_was_unknown_then_does_not_answer(cellar: Vault) -> None:
     cellar.add("Corks come from Amorim.", id="corks")
     assert cellar.facts.ask("who makes our corks?")[0].chunk == "corks"
     assert not cellar.facts.ask("who makes our corks?", as_of=then).answered
+
+
+def test_an_answer_names_its_section_and_two_of_one_name_are_both_told(tmp_path: Path) -> None:
+    people = "# Team\n\n## Ada Okafor\n- Phone: 0471\n\n## Ada Wexler\n- Phone: 0472\n\n## Marit Olsen\n- Phone: 0473\n"
+    with lamina.open(tmp_path / "v", create=True, embedder="none") as vault:
+        vault.add(people, title="Team", created_at=FIRST)
+        alone = vault.facts.ask("Marit's phone?")
+        assert [(answer.subject, answer.object) for answer in alone] == [("Team › Marit Olsen", "Phone: 0473")]
+        assert not alone.ambiguous
+        both = vault.facts.ask("Ada's phone?")
+        assert [(answer.subject, answer.object) for answer in both] == [
+            ("Team › Ada Okafor", "Phone: 0471"),
+            ("Team › Ada Wexler", "Phone: 0472"),
+        ]
+        assert both.ambiguous
+        assert [answer.object for answer in vault.facts.ask("Ada Wexler's phone?")] == ["Phone: 0472"]
