@@ -23,6 +23,7 @@ from lamina_engine.index.view import View
 from lamina_engine.recall.filters import All, select_rows
 from lamina_engine.recall.lanes import Words
 from lamina_engine.results import Answer
+from lamina_engine.stored_json import read_json
 
 if TYPE_CHECKING:
     from lamina_engine.memory import Memory
@@ -37,7 +38,7 @@ _LOOKED_AT: Final = 24
 """Texts that are read for one question."""
 _AS_GOOD: Final = 0.1
 """Least difference of ratings that is more than the length of a sentence."""
-_FIELDS: Final = ("id", "title", "source", "type", "text", "created_at", "tags")
+_FIELDS: Final = ("id", "title", "source", "type", "text", "created_at", "tags", "metadata")
 
 
 def ask(
@@ -84,7 +85,11 @@ def find_statements(view: View, question: str, until_us: int | None = None) -> l
         dated = utc_datetime(created)
         year = str(dated.year) if dated else ""
         title, tags = record["title"] or "", record["tags"] or ()
-        said = list(sentences_of(asking, record["text"], year, title, record["source"], tags))
+        said = [
+            each
+            for text in (record["text"], _fields_text(record["metadata"]))
+            for each in sentences_of(asking, text, year, title, record["source"], tags)
+        ]
         rating, sentence = max(said, key=itemgetter(0), default=(0.0, None))
         place = rating, MISSING_US if created is None else created, row
         if sentence is None or (best is not None and place <= best):
@@ -98,6 +103,12 @@ def find_statements(view: View, question: str, until_us: int | None = None) -> l
             ],
         )
     return answers
+
+
+def _fields_text(metadata: str | None) -> str:
+    """Return the fields of front matter as lines of a text."""
+    fields = read_json(metadata) if metadata else {}
+    return "\n".join(f"{key}: {value}" for key, value in fields.items() if isinstance(value, str | int | float))
 
 
 def _answer(

@@ -82,3 +82,19 @@ def test_an_answer_names_its_section_and_two_of_one_name_are_both_told(tmp_path:
         ]
         assert both.ambiguous
         assert [answer.object for answer in vault.facts.ask("Ada Wexler's phone?")] == ["Phone: 0472"]
+
+
+def test_fields_of_front_matter_answer(tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    note = "---\ntitle: Kestrel\nowner: Priya Nandakumar\nstatus: on hold\nbudget: 18000 EUR\nteam: [Ada, Tove]\n---\n\n# Kestrel\n\nA board.\n"
+    (tmp_path / "notes" / "kestrel.md").write_text(note, encoding="utf-8")
+    with lamina.open(tmp_path / "v", create=True, embedder="none") as vault:
+        vault.ingest(tmp_path / "notes")
+        for question, said in (
+            ("who owns Kestrel?", "owner: Priya Nandakumar"),
+            ("what is the status of Kestrel?", "status: on hold"),
+            ("Kestrel budget?", "budget: 18000 EUR"),
+        ):
+            assert [answer.object for answer in vault.facts.ask(question)] == [said]
+        for question in ("who owns Plover?", "what is the phone of Kestrel?", "when did Kestrel start?"):
+            assert not vault.facts.ask(question).answered
