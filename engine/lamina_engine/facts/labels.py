@@ -61,7 +61,7 @@ def is_rival(sentence: Sentence, other: Sentence) -> bool:
     field = sentence.lower[sentence.key : sentence.value]
     if not field or field != other.lower[other.key : other.value] or bool(sentence.key) != bool(other.key):
         return False
-    return sentence.headings != other.headings or sentence.lower[: sentence.key] != other.lower[: other.key]
+    return sentence.headings != other.headings or (bool(sentence.key) and sentence.line != other.line)
 
 
 def is_place(asking: Asking, sentence: Sentence) -> bool:

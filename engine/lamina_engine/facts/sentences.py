@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import PurePath
 from typing import Final, NamedTuple
 
-from lamina_engine.facts.tables import column_heads, read_cells
+from lamina_engine.facts.tables import column_heads, is_wide, read_cells, says_nothing
 from lamina_engine.facts.wording import tokens
 
 Read = Callable[[str], str]
 
 _END: Final = re.compile(
-    r"(?<!\b[DMHFS]r\.)(?<!\bMrs\.)(?<!\bSt\.)(?<!\b[A-Z]\.)(?<=[.!?;])\s+"
+    r"(?<!\b[DMHFS]r\.)(?<!\bM[rs]s\.)(?<!\bMs\.)(?<!\bProf\.)(?<!\bSt\.)(?<!\b[A-Z]\.)(?<=[.!?;])\s+"
     r"(?!(?<=\d\. )(?:Jan|Feb|Mär|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez))|\n+"
 )
 _WRAP: Final = re.compile(r"^#.*\n|(?<=[^\s.!?:;`|])\n(?=[a-z(])(?![\w /-]{1,40}::?\s)", re.MULTILINE)
@@ -57,7 +57,7 @@ class Sentence(NamedTuple):
     setting: tuple[str, ...] = ()
     """Words of the label of its line, of the head of its list or table, or of the question before it."""
     begins: bool = False
-    """True where its line has a label, or is the row of a table: no line before it has its subject."""
+    """True where its line has a label, or is an item of a list or the row of a table: no line before it has its subject."""
     headings: tuple[tuple[str, ...], ...] = ()
     """Words of each heading that it stands below, the outermost first; a heading stands below itself."""
     asked: tuple[str, ...] = ()
@@ -129,6 +129,8 @@ def _sentences(line: str, number: int, around: _Around, read: Read) -> Iterator[
     """Yield the sentences of one line."""
     cells = read_cells(line, around.heads)
     label = None if cells else _LABEL.match(line)
+    if (not cells and is_wide(line, around.heads)) or (label and says_nothing(line[label.end() :])):
+        return
     if cells:
         pieces = [(cell.text, _written(cell.written), cell.key, cell.before) for cell in cells]
     else:
@@ -139,14 +141,14 @@ def _sentences(line: str, number: int, around: _Around, read: Read) -> Iterator[
     setting = () if cells else (*(around.above or ()), *(read_words(label["label"], read) if label else ()))
     asked: tuple[str, ...] = ()
     for text, written, key, before in pieces:
-        if written.endswith("?"):
+        if written.endswith("?") and not cells:
             asked = read_words(text, read)
         elif written:
             said = read(text)
             words = tuple(tokens(said))
             yield Sentence(
                 said, words, tuple(word.lower() for word in words), written, number, (*setting, *asked),
-                label is not None or line.startswith("|"), around.headings, asked, len(tokens(read(key))),
+                label is not None or bool(_ENTRY.match(line)), around.headings, asked, len(tokens(read(key))),
                 len(tokens(read(before))), around.section,
             )  # fmt: skip
             asked = ()
@@ -176,9 +178,10 @@ def title_words(title: str, source: str | None, read: Read = str) -> tuple[str, 
 
 
 def opening(said: Sequence[Sentence]) -> Sentence | None:
-    """Return the first sentence of a text that is no heading; None where a table comes first."""
+    """Return the first sentence of a text behind its headings, if it is a whole one."""
     first = next((each for each in said if not each.headings or each.lower != each.headings[-1]), None)
-    return None if first is None or first.written.startswith("|") else first
+    is_whole = first is not None and not first.value and first.written.endswith((".", "!", ";"))
+    return first if is_whole else None
 
 
 def subject_words(sentence: Sentence) -> tuple[str, ...]:

@@ -42,9 +42,16 @@ _LIMIT: Final = re.compile(
 _PAUSE: Final = re.compile(r"[,;]\s+|\s[–—-]\s|\s+and\s+(?=(?:nobody|none|never|not?)\b)")
 CLAUSE: Final = re.compile(r"[;:,()–—]|\bbut\b")
 
+_UNKNOWN: Final = re.compile(
+    r"\b(?:unknown|unclear|not known|nobody knows|tbd|still open|unklar|unbekannt)\b", re.IGNORECASE
+)
+"""Says that a reason is not known."""
+
 
 def is_stated(asking: Asking, sentence: Sentence, hits: Mapping[int, int]) -> bool:
     """Return whether a sentence states what it says, of the time that is asked about."""
+    if asking.kind == "why" and _UNKNOWN.search(sentence.text):
+        return False
     if asking.is_past:
         if not _WAS.search(sentence.text):
             return False

@@ -14,6 +14,10 @@ _RULE: Final = re.compile(r"\|[\s:|-]+")
 _NARROW: Final = 2
 """Columns of a table whose rows are sentences as they stand."""
 
+_NOTHING: Final = re.compile(
+    r"[\W_]*(?:n/?a|t\.?b\.?[acd]\.?|unknown|none|nil|unklar|unbekannt|offen)?[\W_]*", re.IGNORECASE
+)
+
 
 class Cell(NamedTuple):
     """Cell of a table, as a sentence."""
@@ -45,16 +49,26 @@ def read_cells(line: str, heads: Sequence[str]) -> list[Cell]:
 
     None of its head, and of another line.
     """
-    cells = _split_row(line) if len(heads) > _NARROW and not _RULE.fullmatch(line) else []
-    if not cells or len(cells) != len(heads) or cells == heads or not cells[0]:
+    cells = _split_row(line) if is_wide(line, heads) else []
+    if not cells or cells == heads or not cells[0]:
         return []
     found = []
     for head, cell in zip(heads[1:], cells[1:], strict=True):
-        if head and cell:
+        if head and not says_nothing(cell):
             key, before = _join(_plain(heads[0]), cells[0]), _plain(head)
             written = f"{_join(heads[0], cells[0])}, {head}: {cell}"
             found.append(Cell(f"{key}, {before}: {cell}", written, key, f"{key}, {before}"))
     return found
+
+
+def is_wide(line: str, heads: Sequence[str]) -> bool:
+    """Return whether a line is part of a table whose cells are sentences of their own."""
+    return len(heads) > _NARROW and len(_split_row(line)) == len(heads)
+
+
+def says_nothing(value: str) -> bool:
+    """Return whether a value is empty, or stands for one that is missing."""
+    return _NOTHING.fullmatch(value) is not None
 
 
 def _split_row(line: str) -> list[str]:
