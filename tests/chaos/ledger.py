@@ -98,7 +98,9 @@ class Ledger:
 
     def judge(self, seen: dict[Key, str]) -> None:
         """Compare with what a vault shows; what was begun is settled by it."""
-        for changes in [*self.open, *({key: value} for key, value in self.waiting.items())]:
+        begun = [*self.open, *({key: value} for key, value in self.waiting.items())]
+        # whole ones first: of two writers that were to forget a chunk, one may have, and the other not have begun
+        for changes in sorted(begun, key=lambda each: any(seen.get(key) != value for key, value in each.items())):
             happened = {key for key, value in changes.items() if seen.get(key) == value}
             same = {key for key, value in changes.items() if self.expected.get(key) == value}
             if happened - same and happened != set(changes):

@@ -68,6 +68,21 @@ def test_the_judge_finds_what_is_lost_torn_or_back(judged: tuple[lamina.Vault, L
     assert "x2" in ledger.torn.pop()
 
 
+def test_of_two_that_were_to_forget_a_chunk_one_may_have(judged: tuple[lamina.Vault, Ledger]) -> None:
+    vault, ledger = judged
+    seen = observe(vault)
+    ledger.judge(seen)
+    # killed before it began, and killed before it could say that it was done
+    ledger.open = [{"chunk b0": None, "chunk b1": None}, {"chunk b0": None, "chunk b2": None}]
+    left = {key: value for key, value in seen.items() if key not in ("chunk b0", "chunk b2")}
+    ledger.judge(left)
+    assert ledger.failures() == []
+    assert ledger.expected["chunk b1"] is not None
+    ledger.open = [{"chunk b1": None, "chunk b3": None}]
+    ledger.judge({key: value for key, value in left.items() if key != "chunk b1"})
+    assert "b3" in ledger.torn.pop()
+
+
 def test_what_was_begun_may_have_happened(judged: tuple[lamina.Vault, Ledger]) -> None:
     vault, ledger = judged
     seen = observe(vault)

@@ -119,7 +119,7 @@ class _Turn:
 
     def _is_over(self, name: str) -> bool:
         """Return True where nobody waits any more; a turn that a killed process left is removed."""
-        descriptor = _try(self._path(name))
+        descriptor = _look(self._path(name))
         if descriptor is None:
             return int(name.split("-")[1]) < time.monotonic_ns()  # its time is up, and it stands still
         with contextlib.suppress(OSError):
@@ -158,6 +158,8 @@ if sys.platform == "win32":
             raise
         return descriptor
 
+    _look = _try
+
     def _release(descriptor: int) -> None:
         os.lseek(descriptor, 0, os.SEEK_SET)
         msvcrt.locking(descriptor, msvcrt.LK_UNLCK, 1)
@@ -171,12 +173,16 @@ else:
     _guard = threading.Lock()
     """Held around every change of `_held`, and around a fork: so a child knows every descriptor it was born with."""
 
-    def _try(path: str) -> int | None:
+    def _look(path: str) -> int | None:
+        # shared: one that is stopped while it looks keeps nobody from seeing that the owner is gone
+        return _try(path, fcntl.LOCK_SH)
+
+    def _try(path: str, kind: int = fcntl.LOCK_EX) -> int | None:
         with _guard:
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | NO_FOLLOW, 0o666)
             _held.add(descriptor)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
             if os.path.samestat(os.fstat(descriptor), os.stat(path)):  # noqa: PTH116
                 return descriptor
         except (BlockingIOError, FileNotFoundError):

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from lamina_engine.errors import VaultLocked
+from lamina_engine.store import lock
 from lamina_engine.store.lock import TURNS, write_lock
 
 _WAITER = """
@@ -124,6 +125,19 @@ def test_the_dead_and_the_stopped_hold_nobody_up(tmp_path: Path) -> None:
     assert time.monotonic() - began < 20
     stopped.send_signal(signal.SIGCONT)
     close(dead, stopped, alive)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no shared lock of one byte")
+def test_one_that_stands_still_while_it_looks_at_a_dead_turn_holds_nobody_up(tmp_path: Path) -> None:
+    (tmp_path / TURNS).mkdir()
+    now = time.monotonic_ns()
+    dead = tmp_path / TURNS / f"{now:020}-{now + 60 * 10**9:020}-1-1"
+    dead.touch()
+    looker = lock._look(str(dead))
+    assert looker is not None
+    with write_lock(tmp_path, 5):
+        assert not dead.exists()
+    lock._release(looker)
 
 
 def test_who_waits_too_long_leaves_no_turn(tmp_path: Path) -> None:
