@@ -18,7 +18,7 @@ from lamina_engine.facts.wording import tokens
 Read = Callable[[str], str]
 
 _END: Final = re.compile(
-    r"(?<!\b[DMHFS]r\.)(?<!\bM[rs]s\.)(?<!\bMs\.)(?<!\bProf\.)(?<!\bSt\.)(?<!\b[A-Z]\.)(?<=[.!?;])\s+"
+    r"(?<!\b[DMHFS]r\.)(?<!\bMrs\.)(?<!\bMs\.)(?<!\bProf\.)(?<!\bSt\.)(?<!\b[A-Z]\.)(?<=[.!?;])\s+"
     r"(?!(?<=\d\. )(?:Jan|Feb|Mär|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez))|\n+"
 )
 _WRAP: Final = re.compile(r"^#.*\n|(?<=[^\s.!?:;`|])\n(?=[a-z(])(?![\w /-]{1,40}::?\s)", re.MULTILINE)

@@ -129,7 +129,8 @@ def rate_sentence(
         sentence = without_afterthought(sentence)
         said = [*said[:at], sentence, *said[at + 1 :]]
     if is_role_of_section(asking, sentence):
-        return 1.0 - _EXTRA * len(sentence.words)
+        is_so = is_stated(asking, sentence, dict(enumerate(range(len(sentence.words)))))
+        return 1.0 - _EXTRA * len(sentence.words) if is_so else None
     hits: dict[int, int] = {}
     missing: list[Missing] = []
     for i, name in asking.names:

@@ -14,9 +14,7 @@ _RULE: Final = re.compile(r"\|[\s:|-]+")
 _NARROW: Final = 2
 """Columns of a table whose rows are sentences as they stand."""
 
-_NOTHING: Final = re.compile(
-    r"[\W_]*(?:n/?a|t\.?b\.?[acd]\.?|unknown|none|nil|unklar|unbekannt|offen)?[\W_]*", re.IGNORECASE
-)
+_NOTHING: Final = re.compile(r"[\W_]*(?:n/?a|t\.?b\.?[acd]\.?|unknown|none|nil|unklar|unbekannt)?[\W_]*", re.IGNORECASE)
 
 
 class Cell(NamedTuple):

@@ -107,7 +107,8 @@ def find_values(
     """Return whether a sentence holds a value of a kind.
 
     ``words`` are the sentence's, ``hits`` the places of the question's words among them by their places in the question, ``noun``
-    the words after "which" or "how many", ``heads`` their places in the question.
+    the words after "which" or "how many", ``heads`` their places in the question, ``value`` the place of
+    the first word behind a label, or 0.
     """
     if kind == "duration" and LENGTH.search(text):
         return True
