@@ -12,10 +12,12 @@ length depends on the number of rows alone. Equal rows give equal bytes, however
 from __future__ import annotations
 
 import contextlib
+import functools
+import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 import numpy as np
 
@@ -26,15 +28,18 @@ from lamina_engine.index.sealed import Seal
 from lamina_engine.index.vectors import F32, Nearest, VectorBlocks, as_query
 from lamina_kernels.layouts import U8
 
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+T = TypeVar("T")
+
 MIN_ROWS: Final = 8_192
 """Below, an exact scan is fast enough."""
 MIN_DIM: Final = 32
 """Below, half a byte a pair of dimensions is too little (recall@10 0.92 at 16), and exact scans are cheap."""
-STEP: Final = 1_024
-"""The covered rows are a multiple of this; the rest is scored exactly, beside what the codes propose."""
-SMALL_STEP: Final = 128
-"""The same below `SMALL_ROWS`, where a scan of thousands of rows would take longer than that of the codes."""
-SMALL_ROWS: Final = 65_536
+STEPS: Final = 128, 1_024
+"""The covered rows are a multiple of one in 512 of the rows, rounded down to a power of two within these limits. The rest is scored
+exactly, beside what the codes propose: a tail of 700 rows takes a third as long as the codes of 100,000."""
 TRAINING_STEPS: Final = (8_192, 16_384, 32_768, 65_536, 131_072, 262_144)
 """Lengths of the training prefix; the codebook changes only when the log passes one of them. Each is twice the one before:
 a codebook of one source codes the rows of another badly, so it should have seen half of them."""
@@ -42,6 +47,10 @@ a codebook of one source codes the rows of another badly, so it should have seen
 SPLIT_ROWS: Final = 262_144
 """From here on the codes are scanned in pieces, by two threads: 5.5 in place of 9.2 ms at a million rows."""
 _PIECE_ROWS: Final = 131_072
+
+_UNEVEN: Final = 2
+_SPARE: Final = 32
+"""A piece is asked for twice its share of the rows, and a few more: one that has more is asked again."""
 
 _SAMPLE: Final = 1_024
 """Training rows, spread evenly over the prefix's vectors: four times as many gave the same recall in five times the time.
@@ -75,7 +84,8 @@ def train_rows(n_rows: int) -> int:
 
 def covered_rows(n_rows: int) -> int:
     """Return how many rows the index of a log of ``n_rows`` covers; 0 where it has none."""
-    step = SMALL_STEP if n_rows < SMALL_ROWS else STEP
+    least, most = STEPS
+    step = min(max(1 << (n_rows >> 9).bit_length() >> 1, least), most)
     return n_rows // step * step if n_rows >= MIN_ROWS else 0
 
 
@@ -202,14 +212,25 @@ class QuantisedIndex:
         InvalidArgument
             A query of another dimension, or not finite.
         """
-        vector = _padded(as_query(query, self.dim)[np.newaxis])
-        pieces = self._pieces
+        pieces = self._searches(query)
         if len(pieces) == 1:
-            return _search(pieces[0][1], vector, min(n, self.rows))
-        found = [each for each in _search_beside(pieces, vector, n) if len(each.rows)]
-        rows, promises = (np.concatenate(part) for part in zip(*found, strict=True))
-        order = np.argsort(-promises, kind="stable")[:n]
-        return Nearest(rows[order], promises[order])
+            return pieces[0](min(n, self.rows))
+        shared = SharedSearch(pieces, min(n, self.rows), _same)
+        shared.share()
+        return shared.result()
+
+    def begin(self, query: F32, n: int, then: Callable[[Nearest], T]) -> SharedSearch[T] | None:
+        """Search on a thread beside, which goes on with the rows; None while it helps another.
+
+        Arguments and errors as in `search`; the thread is at work when this returns.
+        """
+        shared = SharedSearch(self._searches(query), min(n, self.rows), then)
+        return shared if shared.share(wait=True) else None
+
+    def _searches(self, query: F32) -> list[Callable[[int], Nearest]]:
+        """Return the search of each piece, which takes the number of rows."""
+        vector = _padded(as_query(query, self.dim)[np.newaxis])
+        return [functools.partial(_search, index, first, vector) for first, index in self._pieces]
 
     def save(self, path: Path, *, sync: bool = False, origin: bytes = b"") -> None:
         """Write one file, aside first, then renamed into place.
@@ -281,7 +302,7 @@ def _pieces(centroids: F32, codes: U8, rows: int) -> Iterator[tuple[int, Any]]:
         yield start, fastscan.scan(centroids, part, min(last * fastscan.BLOCK, rows) - start)
 
 
-def _search(index: Any, vector: F32, n: int, first: int = 0) -> Nearest:
+def _search(index: Any, first: int, vector: F32, n: int) -> Nearest:
     """Ask one FAISS index, whose rows begin at ``first``, on one thread."""
     library = fastscan.openmp(index)
     before = library.omp_get_max_threads()
@@ -293,23 +314,92 @@ def _search(index: Any, vector: F32, n: int, first: int = 0) -> Nearest:
     return Nearest(rows[0] + first if first else rows[0], promises[0])
 
 
-def _search_beside(pieces: Sequence[tuple[int, Any]], vector: F32, n: int) -> list[Nearest]:
-    """Ask all pieces, in no order, on this thread and one beside it."""
-    waiting, found = deque(pieces), list[Nearest]()
+class SharedSearch(Generic[T]):
+    """Search of an index in pieces by one thread or two; who ends it goes on with the rows."""
 
-    def work() -> None:
+    def __init__(self, pieces: Sequence[Callable[[int], Nearest]], n: int, then: Callable[[Nearest], T]) -> None:
+        self._pieces, self._n, self._then = pieces, n, then
+        self._waiting, self._found = deque(range(len(pieces))), dict[int, Nearest]()
+        self._each = n if len(pieces) == 1 else min(n, _UNEVEN * n // len(pieces) + _SPARE)
+        """How many rows each piece is asked for at first."""
+        self._left = len(pieces)
+        self._counting = threading.Lock()
+        self._at_work = threading.Lock()
+        """Held until the thread beside is at work."""
+        self._later: Future[None] | None = None
+        self._result: list[T] = []
+
+    def share(self, *, wait: bool = False) -> bool:
+        """Let the thread beside work, too; False while it helps another search.
+
+        With ``wait`` it is at work when this returns.
+        """
+        if not _helping.acquire(blocking=False):
+            return False
+        self._at_work.acquire()
+        self._later = after_fork.run_beside("scan", self._help)
+        if wait:  # without it this thread would keep the interpreter, and the other one wait for its next long call
+            self._at_work.acquire()
+        return True
+
+    def result(self) -> T:
+        """Return what came of the search, after scanning the pieces that nobody has begun."""
+        try:
+            self._work()
+        finally:
+            if self._later is not None:
+                if self._later.cancel():  # there is nothing left to do
+                    _helping.release()
+                else:
+                    self._later.result()
+        return self._result[0]
+
+    def _help(self) -> None:
+        self._at_work.release()  # nothing from here to the scan lets go of the interpreter
+        try:
+            self._work()
+        finally:
+            _helping.release()
+
+    def _work(self) -> None:
         while True:
             try:
-                first, index = waiting.popleft()
+                piece = self._waiting.popleft()
             except IndexError:
                 return
-            found.append(_search(index, vector, n, first))
+            self._found[piece] = self._pieces[piece](self._each)
+            with self._counting:
+                self._left -= 1
+                is_last = not self._left
+            if is_last:
+                self._result.append(self._then(self._best()))
 
-    later = after_fork.run_beside("scan", work)
-    work()
-    if not later.cancel():  # it may be busy for another recall, and there is nothing left to do
-        later.result()
+    def _best(self) -> Nearest:
+        """Return the best of all pieces, asking those for more that may have more."""
+        best = self._merge()
+        if self._each < self._n:
+            least = best.scores[-1] if len(best.scores) == self._n else -np.inf
+            full = [piece for piece, found in self._found.items() if found.scores[-1] >= least]
+            for piece in full:
+                self._found[piece] = self._pieces[piece](self._n)
+            best = self._merge() if full else best
+        return best
+
+    def _merge(self) -> Nearest:
+        found = [self._found[piece] for piece in range(len(self._pieces))]
+        if len(found) == 1:
+            return found[0]
+        rows, promises = (np.concatenate(part) for part in zip(*found, strict=True))
+        order = np.argsort(-promises, kind="stable")[: self._n]
+        return Nearest(rows[order], promises[order])
+
+
+def _same(found: Nearest) -> Nearest:
     return found
+
+
+_helping: Final = after_fork.make_lock()
+"""Held while the thread beside works on a search: others do without."""
 
 
 def code_shards(

@@ -478,6 +478,7 @@ def search(
     n_rows: int | None = None,
     live: Mask | None = None,
     candidates: int = CANDIDATES,
+    first: Nearest | None = None,
 ) -> Nearest:
     """Return the k nearest rows: index proposals rescored exactly, and a scan of the tail.
 
@@ -498,6 +499,8 @@ def search(
         wide ones over-fetch until as many selected rows are scored as without a filter.
     candidates : int
         Rows scored exactly; raised to `_SPARE_CANDIDATES` times k (decision 0004).
+    first : Nearest, optional
+        What the index proposes first, where it has been asked for `count_proposals` rows before.
 
     Raises
     ------
@@ -516,10 +519,10 @@ def search(
     selected = stop if live is None else int(np.count_nonzero(live[:stop]))
     if index is None or _exact_is_better(selected, stop, index.rows):
         return blocks.scan(vector, k, stop=stop, mask=live)
-    wanted, first = max(candidates, _SPARE_CANDIDATES * k), None
+    wanted = max(candidates, _SPARE_CANDIDATES * k)
     is_plain = live is None and index.rows <= stop <= index.rows + _SHORT_TAIL and wanted <= _most_fetched(index)
     if is_plain and best_proposals.ready and blocks.arrays:  # without arrays of their own, rows lie in shards
-        first = index.search(vector, min(wanted + _TIED, index.rows))
+        first = first or index.search(vector, _with_ties(index, min(wanted, index.rows)))
         found = _best_of_all(blocks, index.rows, stop, first, vector, k, min(wanted, index.rows))
         if found is not None:
             return found
@@ -540,6 +543,17 @@ def search(
     return Nearest.best(np.concatenate([head.rows, rest.rows]), np.concatenate([head.scores, rest.scores]), k)
 
 
+def count_proposals(index: Candidates, k: int, stop: int, live: Mask | None = None) -> int:
+    """Return for how many rows `search` asks an index first; 0 where it does without."""
+    selected = stop if live is None else int(np.count_nonzero(live[:stop]))
+    if _exact_is_better(selected, stop, index.rows):
+        return 0
+    covered = min(index.rows, stop)
+    share = (covered if live is None else int(np.count_nonzero(live[:covered]))) / index.rows
+    fetch = _fetched(index, max(CANDIDATES, _SPARE_CANDIDATES * k), share) if share else 0
+    return _with_ties(index, fetch) if 0 < fetch <= _most_fetched(index) else 0
+
+
 def _exact_is_better(selected: int, stop: int, indexed: int) -> bool:
     # a moment long past leaves few of the indexed rows, just as a narrow filter does
     narrow = selected <= NARROW_ROWS + NARROW_SHARE * max(stop, indexed)
@@ -548,6 +562,15 @@ def _exact_is_better(selected: int, stop: int, indexed: int) -> bool:
 
 def _most_fetched(index: Candidates) -> int:
     return max(index.rows // _MOST, CANDIDATES)
+
+
+def _fetched(index: Candidates, wanted: int, share: float) -> int:
+    """Return how many proposals hold so many rows of a share of them all."""
+    return min(wanted if share == 1.0 else math.ceil(1.25 * wanted / share), index.rows)
+
+
+def _with_ties(index: Candidates, fetch: int) -> int:
+    return min(fetch + _TIED, index.rows)
 
 
 def _best_of_all(
@@ -572,10 +595,10 @@ def _proposed(
     selected = covered if live is None else int(np.count_nonzero(live[:covered]))
     share = selected / index.rows
     while selected:
-        fetch = min(wanted if share == 1.0 else math.ceil(1.25 * wanted / share), index.rows)
+        fetch = _fetched(index, wanted, share)
         if fetch > _most_fetched(index):
             return None
-        rows, promises = first or index.search(query, min(fetch + _TIED, index.rows))
+        rows, promises = first or index.search(query, _with_ties(index, fetch))
         first = None
         # a row with the codes of another promises the same, and which of them the index names is left to chance
         end = int(np.searchsorted(-promises, -promises[fetch - 1], side="right"))

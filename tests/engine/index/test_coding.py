@@ -10,10 +10,11 @@ import pytest
 from lamina_engine.errors import LaminaError
 from lamina_engine.index import quantised
 from lamina_engine.index.coding import Coding
-from lamina_engine.index.quantised import STEP, QuantisedIndex
+from lamina_engine.index.quantised import STEPS, QuantisedIndex
 from lamina_engine.index.vectors import F32, VectorBlocks
 
 DIM = 32
+STEP = STEPS[1]
 ROWS = 3 * STEP
 
 

@@ -5,6 +5,7 @@ import itertools
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -15,7 +16,7 @@ import pytest
 from lamina_engine.errors import InvalidArgument, LaminaError
 from lamina_engine.index import fastscan, quantised
 from lamina_engine.index.quantised import QuantisedIndex, VectorsDamaged, covered_rows, train_rows
-from lamina_engine.index.vectors import F32, VectorBlocks, scan, search
+from lamina_engine.index.vectors import F32, Nearest, VectorBlocks, scan, search
 
 
 @functools.cache
@@ -76,7 +77,8 @@ def test_row_counts() -> None:
         *(0, 0, 8_192, 8_192, 16_384, 65_536, 131_072, 262_144)
     ]
     assert [covered_rows(n) for n in (0, 8_191, 8_192, 8_319, 8_320, 65_535)] == [0, 0, 8_192, 8_192, 8_320, 65_408]
-    assert [covered_rows(n) for n in (65_536, 66_559, 66_560)] == [65_536, 65_536, 66_560]
+    assert [covered_rows(n) for n in (65_536, 100_000, 131_071, 131_072)] == [65_536, 99_968, 130_944, 131_072]
+    assert [covered_rows(n) for n in (200_000, 300_000, 10**6, 5_000_000)] == [199_936, 299_520, 999_424, 4_999_168]
 
 
 @pytest.mark.parametrize(("n", "dim"), [(50_000, 64), (20_500, 256)])
@@ -352,10 +354,13 @@ def test_importing_the_lane_loads_neither_faiss_nor_numba() -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_pieces_promise_what_the_whole_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    matrix = clustered(29_000, 32).copy()
+@pytest.mark.parametrize("is_sorted", [False, True])
+def test_pieces_promise_what_the_whole_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_sorted: bool) -> None:
+    matrix, queries = clustered(29_000, 32).copy(), clustered(64, 32, seed=1)
     matrix[100:140] = matrix[100]  # one promise many times
-    whole, queries = built(blocks_of(matrix), 29_000), clustered(64, 32, seed=1)
+    if is_sorted:  # one piece has all that is near
+        matrix = matrix[np.argsort(-(matrix @ queries[0]), kind="stable")]
+    whole = built(blocks_of(matrix), 29_000)
     monkeypatch.setattr(quantised, "SPLIT_ROWS", 8_192)
     monkeypatch.setattr(quantised, "_PIECE_ROWS", 5_000)
     ref = bytes_of(whole, tmp_path)
@@ -373,3 +378,60 @@ def test_pieces_promise_what_the_whole_does(tmp_path: Path, monkeypatch: pytest.
         longer = index.extend(blocks_of(clustered(30_000, 32)), 30_000)
         assert longer is not None
         assert longer.rows == 29_952
+
+
+def in_pieces(monkeypatch: pytest.MonkeyPatch) -> QuantisedIndex:
+    monkeypatch.setattr(quantised, "SPLIT_ROWS", 8_192)
+    monkeypatch.setattr(quantised, "_PIECE_ROWS", 5_000)
+    return built(blocks_of(clustered(29_000, 32)), 29_000)
+
+
+@pytest.mark.parametrize("split", [False, True])
+def test_a_search_begun_beside_finds_what_any_search_does(monkeypatch: pytest.MonkeyPatch, split: bool) -> None:
+    index = in_pieces(monkeypatch) if split else sample_index()
+    for query in clustered(20, 32, seed=1):
+        running = index.begin(query, 300, lambda found: (found, threading.current_thread().name))
+        assert running is not None
+        found, where = running.result()
+        assert split or where.startswith("lamina-scan")
+        former = index.search(query, 300)
+        np.testing.assert_array_equal(found.rows, former.rows)
+        np.testing.assert_array_equal(found.scores, former.scores)
+
+
+def test_one_search_at_a_time_has_help() -> None:
+    index, query, may_end = sample_index(), clustered(1, 32)[0], threading.Event()
+    running = index.begin(query, 10, lambda found: (may_end.wait(10.0), found)[1])
+    assert running is not None
+    assert index.begin(query, 10, lambda found: found) is None
+    np.testing.assert_array_equal(index.search(query, 10).rows, index.search(query, 10).rows)  # and none waits for it
+    may_end.set()
+    assert len(running.result().rows) == 10
+
+
+def test_an_error_beside_is_raised_and_the_thread_is_free_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    index, query = in_pieces(monkeypatch), clustered(1, 32)[0]
+
+    def fail(found: Nearest) -> None:
+        raise OSError(f"{len(found.rows)} rows")
+
+    for _ in range(3):
+        running = index.begin(query, 300, fail)
+        assert running is not None
+        with pytest.raises(OSError, match="300 rows"):
+            running.result()
+    again = index.begin(query, 300, lambda found: found.rows)
+    assert again is not None
+    np.testing.assert_array_equal(again.result(), index.search(query, 300).rows)
+
+
+def test_a_search_that_nobody_waits_for_frees_the_thread() -> None:
+    index, query, ended = sample_index(), clustered(1, 32)[0], threading.Event()
+    assert index.begin(query, 10, lambda _: ended.set()) is not None
+    assert ended.wait(10.0)
+    for _ in range(1000):
+        if (running := index.begin(query, 10, lambda found: found)) is not None:
+            break
+        time.sleep(0.01)
+    assert running is not None
+    assert len(running.result().rows) == 10

@@ -99,7 +99,7 @@ def reopened(place: Path | str, **options: Any) -> Vault:
 def small_codes() -> Iterator[None]:
     """Make codes from 256 rows on instead of 8,192, and ask them whatever the filter."""
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in (("MIN_ROWS", 256), ("STEP", 64), ("TRAINING_STEPS", (256, 512)), ("_SAMPLE", 64)):
+        for name, value in (("MIN_ROWS", 256), ("STEPS", (64, 64)), ("TRAINING_STEPS", (256, 512)), ("_SAMPLE", 64)):
             patch.setattr(quantised, name, value)
         for name in ("NARROW_ROWS", "NARROW_SHARE", "PAST_ROWS"):
             patch.setattr(vectors, name, 0)

@@ -7,11 +7,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import lamina
 from lamina import FixedClock, Vault
-from lamina_engine.index import quantised
+from lamina_engine.index import quantised, vectors
+from lamina_engine.recall import pipeline
+from lamina_kernels.layouts import F32
+from tests.engine.shards import corpus
 from tests.engine.shards.corpus import NOW, plain, records, reopened, small_codes
 from tests.engine.store.objectstores import Machines
 
@@ -190,3 +194,35 @@ def test_each_machine_has_its_own_beside_its_cache(
     with machines.open("other", embedder=None, mode="r", clock=FixedClock(NOW)) as vault:
         assert answers(vault) == ours
     assert not coded
+
+
+@pytest.mark.parametrize("name", ["local", "sharded"])
+@pytest.mark.parametrize("pieces", [1, 4])
+def test_codes_scanned_beside_the_words_change_no_answer(
+    place: Path, monkeypatch: pytest.MonkeyPatch, name: str, pieces: int
+) -> None:
+    if pieces > 1:
+        monkeypatch.setattr(quantised, "SPLIT_ROWS", 256)
+        monkeypatch.setattr(quantised, "_PIECE_ROWS", 64)
+    monkeypatch.setattr(vectors, "_MOST", 1)  # so few rows would be scanned
+    begin, begun = quantised.QuantisedIndex.begin, list[bool]()
+
+    def count(index: quantised.QuantisedIndex, query: F32, n: int, then: Any) -> Any:
+        running = begin(index, query, n, then)
+        begun.append(running is not None)
+        return running
+
+    monkeypatch.setattr(quantised.QuantisedIndex, "begin", count)
+    vector = np.random.default_rng(3).standard_normal(256).astype(np.float32)
+
+    def ask(vault: Vault) -> list[Any]:
+        given = [plain(vault.recall(query, vector=vector, k=10).to_dict()) for query in QUERIES]
+        return [*corpus.answers(vault, every=7), *given]
+
+    with reopened(place / name, mode="r") as vault:
+        before = ask(vault)
+        assert not begun
+        for name in ("_PARALLEL_ROWS", "_AHEAD_ROWS"):
+            monkeypatch.setattr(pipeline, name, 0)
+        assert ask(vault) == before
+        assert sum(begun) > 20
