@@ -17,15 +17,17 @@ Whatever bits a posting has, nothing outside of the arrays is touched: `MOST_ROW
 # an element of an array is a number to the compiler, and may be an array to a checker of stubs
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lamina_kernels._jit import kernel
 from lamina_kernels.layouts import F64, I64, U8, U16, U32, TermRows
+from lamina_kernels.simd import array_at
 from lamina_kernels.sorting import order_keys, sort_rows
-from lamina_kernels.terms import ZONES
+from lamina_kernels.terms import ZONES, Blocks, addresses_of, block_at, table_of
 
 MOST_ROWS = 1 << 16
 """Rows that a segment may have."""
@@ -67,6 +69,30 @@ class Inverted(NamedTuple):
     rows: U16
     codes: U8
     triples: U8
+
+
+class Segments(NamedTuple):
+    """Inverted lists of several segments by address; the `Blocks` of the same rows go with them.
+
+    Attributes
+    ----------
+    addresses : int64 (s, 5)
+        Where the arrays of each `Inverted` begin. Whoever passes them holds the arrays.
+    sizes : int64 (s, 2)
+        Terms and postings of each.
+    """
+
+    addresses: I64
+    sizes: I64
+
+    @classmethod
+    def of(cls, lists: Sequence[Inverted]) -> Segments:
+        """Return some segments, in row order."""
+        sizes = [(each.terms.size, each.rows.size) for each in lists]
+        return cls(addresses_of(lists, _DTYPES), table_of(sizes, 2))
+
+
+_DTYPES: Final = (np.uint32, np.uint32, np.uint16, np.uint8, np.uint8)
 
 
 def invert(block: TermRows) -> Inverted:
@@ -144,13 +170,15 @@ def _common_triples(block: TermRows) -> tuple[U8, U8]:
     return triples, code_of
 
 
-def find_terms_numpy(inverted: Inverted, query_hashes: U32) -> I64:
-    """Return the postings of each query term, int64 (q, 2); the twin of `find_terms`."""
+def find_terms_numpy(inverted: Inverted, query_hashes: U32, stop: int) -> I64:
+    """Return the postings of each term in the rows below ``stop``; the twin of `find_terms`."""
     out = np.zeros((query_hashes.size, 2), np.int64)
     if inverted.terms.size:
         place = np.minimum(np.searchsorted(inverted.terms, query_hashes), inverted.terms.size - 1)
         has = np.flatnonzero(inverted.terms[place] == query_hashes)
         out[has, 0], out[has, 1] = inverted.starts[place[has]], inverted.starts[place[has] + 1]
+    for span in out if stop < MOST_ROWS else ():
+        span[1] = span[0] + np.searchsorted(inverted.rows[span[0] : span[1]], stop)
     return out
 
 
@@ -200,8 +228,11 @@ def _inverted_example() -> Inverted:
     )
 
 
+_EXAMPLE: Final = _inverted_example()  # held, as its addresses are passed
+
+
 def _find_examples() -> tuple[object, ...]:
-    return _inverted_example(), np.array([7], np.uint32), np.empty((1, 2), np.int64)
+    return *Segments.of([_EXAMPLE]), np.ones(1, np.int64), np.array([7], np.uint32), np.empty((1, 1, 2), np.int64)
 
 
 def _length_examples() -> tuple[object, ...]:
@@ -219,59 +250,82 @@ def _block_example() -> TermRows:
     )
 
 
-def _order_examples() -> tuple[object, ...]:
-    return 1, 2, np.zeros(2, np.int64), np.ones(2)
+_BLOCK_EXAMPLE: Final = _block_example()
+_LENGTHS: Final = np.zeros(MOST_ROWS, np.uint16), np.ones(1)
 
 
 def _best_examples() -> tuple[object, ...]:
-    lengths = (np.zeros(MOST_ROWS, np.uint16), np.ones(1), 1.2, 0.75, 1.0)
-    query = (np.array([[0, 1]]), np.array([7], np.uint32), np.ones(1), np.ones(ZONES))
-    live = np.ones(1, np.uint8)
+    query = (np.array([[[0, 1]]]), np.array([7], np.uint32), np.ones(1), np.ones(ZONES))
+    rows, scores = np.zeros(2 + ROOM, np.int64), np.zeros(2 + ROOM)
     return (
-        _inverted_example(),
-        _block_example(),
-        *lengths,
+        *Segments.of([_EXAMPLE]),
+        *Blocks.of([_BLOCK_EXAMPLE]),
+        locate_lengths([_LENGTHS]),
+        *(1.2, 0.75, 1.0),
+        np.ones(1, np.int64),
         *query,
-        live,
-        1,
-        0,
+        np.ones(1, np.uint8),
         np.zeros(1, np.int64),
         1,
-        0,
-        0.0,
         np.zeros(MOST_ROWS),
-        np.zeros(2 + ROOM, np.int64),
-        np.zeros(2 + ROOM),
+        rows,
+        scores,
         np.zeros(1),
     )
 
 
+def locate_lengths(lengths: Sequence[tuple[U16, F64]]) -> I64:
+    """Return where each segment's lengths lie: codes, values, and how many values, int64 (s, 3)."""
+    places = addresses_of(lengths, (np.uint16, np.float64))
+    return np.column_stack([places, [values.size for _, values in lengths]]).astype(np.int64)
+
+
+@kernel
+def _inverted_at(addresses: I64, sizes: I64, number: int) -> Inverted:
+    """Return one of `Segments`."""
+    terms, postings = sizes[number, 0], sizes[number, 1]
+    return Inverted(
+        array_at(addresses[number, 0], terms, np.uint32(0)),
+        array_at(addresses[number, 1], terms + 1, np.uint32(0)),
+        array_at(addresses[number, 2], postings, np.uint16(0)),
+        array_at(addresses[number, 3], postings, np.uint8(0)),
+        array_at(addresses[number, 4], CODES * ZONES, np.uint8(0)).reshape(CODES, ZONES),
+    )
+
+
 @kernel(examples=[_find_examples])
-def find_terms(inverted: Inverted, query_hashes: U32, out_spans: I64) -> None:
-    """Find the postings of each term of a query.
+def find_terms(addresses: I64, sizes: I64, stops: I64, query_hashes: U32, out_spans: I64) -> None:
+    """Find the postings of each term of a query in some segments.
 
     Parameters
     ----------
-    inverted : Inverted
+    addresses, sizes
+        The fields of `Segments`.
+    stops : int64 (s,)
+        Of the first segments: rows from here on are left out.
     query_hashes : uint32 (q,)
-    out_spans : int64 (q, 2)
-        Written: the first posting, and one past the last; both 0 where no row holds the term.
+    out_spans : int64 (s, q, 2)
+        Written: the first posting, and one past the last; equal where no row holds the term.
 
     Notes
     -----
-    O(q log t).
+    O(s q (log t + log n)).
     """
-    for i in range(query_hashes.size):
-        low, high = 0, inverted.terms.size
-        while low < high:
-            middle = (low + high) >> 1
-            if inverted.terms[middle] < query_hashes[i]:
-                low = middle + 1
-            else:
-                high = middle
-        out_spans[i, 0] = out_spans[i, 1] = 0
-        if low < inverted.terms.size and inverted.terms[low] == query_hashes[i]:
-            out_spans[i, 0], out_spans[i, 1] = inverted.starts[low], inverted.starts[low + 1]
+    for number in range(stops.size):
+        inverted = _inverted_at(addresses, sizes, number)
+        for i in range(query_hashes.size):
+            low, high = 0, inverted.terms.size
+            while low < high:
+                middle = (low + high) >> 1
+                if inverted.terms[middle] < query_hashes[i]:
+                    low = middle + 1
+                else:
+                    high = middle
+            start, stop = 0, 0
+            if low < inverted.terms.size and inverted.terms[low] == query_hashes[i]:
+                start, stop = int(inverted.starts[low]), int(inverted.starts[low + 1])
+            out_spans[number, i, 0] = start
+            out_spans[number, i, 1] = _first_from(inverted.rows, start, stop, stops[number])
 
 
 @kernel(examples=[_length_examples])
@@ -415,77 +469,13 @@ def _collect_best(sums: F64, live: U8, low: int, first: int, least: float, rows:
     return count
 
 
-@kernel(examples=[_best_examples])
-def best_postings(
-    inverted: Inverted,
-    block: TermRows,
-    length_codes: U16,
-    length_values: F64,
-    k1: float,
-    b: float,
-    average_length: float,
-    spans: I64,
-    query_hashes: U32,
-    idf: F64,
-    weights: F64,
-    live: U8,
-    stop: int,
-    first: int,
-    beside: I64,
-    k: int,
-    count: int,
-    least: float,
-    out_sums: F64,
-    out_rows: I64,
-    out_scores: F64,
-    out_beside: F64,
-) -> tuple[int, float]:
-    """Keep what can be the k best rows of the segments so far, and score some others.
-
-    Parameters
-    ----------
-    inverted : Inverted
-    block : TermRows
-        The forward lists of the same rows.
-    length_codes : uint16 (MOST_ROWS,)
-    length_values : float64 (l,)
-        As `code_lengths` gives them.
-    k1, b, average_length : float
-    spans : int64 (q, 2)
-        As `find_terms` gives them.
-    query_hashes : uint32 (q,)
-        Distinct, in the order in which their parts are added.
-    idf : float64 (q,)
-    weights : float64 (3,)
-    live : uint8 (>= stop,) or (0,)
-        Rows that are 0 here are left out; empty means that none is.
-    stop : int
-        Rows from here on are left out, and no span holds one.
-    first : int
-        Number of the segment's first row. Segments come newest first.
-    beside : int64 (s,)
-        Row numbers, in any order: those of the segment below the stop are scored, live or not.
-    k : int
-        > 0.
-    count, least
-        What the call for the segment before returned; 0 and 0 at first.
-    out_sums : float64 (MOST_ROWS,)
-        Room for sums; 0 before and after.
-    out_rows, out_scores : int64 (2 k + ROOM,), float64 (2 k + ROOM,)
-        Read and written: the rows kept so far, for `order_best`.
-    out_beside : float64 (s,)
-        Written: the scores of those rows.
-
-    Returns
-    -------
-    (int, float)
-        How many rows are kept, and a score that the k best pass or reach.
-
-    Notes
-    -----
-    O(n + p) for p postings, and a sort where more than 2 k rows are kept. Scores have the bits of
-    `lamina_kernels.terms.scan_bm25`.
-    """
+@kernel
+def _best_of_segment(
+    inverted: Inverted, block: TermRows, length_codes: U16, length_values: F64, k1: float, b: float, average_length: float,
+    spans: I64, query_hashes: U32, idf: F64, weights: F64, live: U8, stop: int, first: int, beside: I64, k: int, count: int,
+    least: float, out_sums: F64, out_rows: I64, out_scores: F64, out_beside: F64,
+) -> tuple[int, float]:  # fmt: skip
+    """Keep what can be the k best rows of a segment and those before; return how many."""
     frequencies, norms = np.empty(CODES), np.empty(length_values.size)
     _weigh_counts(inverted, weights, frequencies)
     _norms(length_values, k1, b, average_length, norms)
@@ -532,20 +522,82 @@ def best_postings(
     return count, least
 
 
-@kernel(examples=[_order_examples])
-def order_best(k: int, count: int, out_rows: I64, out_scores: F64) -> int:
-    """Order what `best_postings` kept, best first.
+@kernel(examples=[_best_examples])
+def best_postings(
+    addresses: I64,
+    sizes: I64,
+    block_addresses: I64,
+    block_sizes: I64,
+    starts: I64,
+    lengths: I64,
+    k1: float,
+    b: float,
+    average_length: float,
+    stops: I64,
+    spans: I64,
+    query_hashes: U32,
+    idf: F64,
+    weights: F64,
+    live: U8,
+    beside: I64,
+    k: int,
+    out_sums: F64,
+    out_rows: I64,
+    out_scores: F64,
+    out_beside: F64,
+) -> int:
+    """Find the k best rows of a query, and score some others.
 
     Parameters
     ----------
-    k, count : int
-        How many are wanted, and kept.
-    out_rows, out_scores : int64 (c,), float64 (c,)
-        Read and written: the k best stand first.
+    addresses, sizes
+        The fields of `Segments`.
+    block_addresses, block_sizes, starts
+        The fields of `Blocks` of the same rows.
+    lengths : int64 (s, 3)
+        As `locate_lengths` gives them.
+    k1, b, average_length : float
+    stops : int64 (s,)
+        Of the first segments: rows from here on are left out, and no span holds one.
+    spans : int64 (s, q, 2)
+        As `find_terms` gives them.
+    query_hashes : uint32 (q,)
+        Distinct, in the order in which their parts are added.
+    idf : float64 (q,)
+    weights : float64 (3,)
+    live : uint8 (n,) or (0,)
+        Rows that are 0 here are left out; empty means that none is.
+    beside : int64 (s,)
+        Row numbers, in any order: those below the stops are scored, live or not.
+    k : int
+        > 0.
+    out_sums : float64 (MOST_ROWS,)
+        Room for sums; 0 before and after.
+    out_rows, out_scores : int64 (2 k + ROOM,), float64 (2 k + ROOM,)
+        Written: the k best stand first, best first; of equal ones the newer.
+    out_beside : float64 (s,)
+        Written: the scores of those rows.
 
     Returns
     -------
     int
         How many of the k there are.
+
+    Notes
+    -----
+    O(n + p) for p postings, and a sort where more than 2 k rows are kept. Scores have the bits of
+    `lamina_kernels.terms.scan_bm25`.
     """
+    count, least = 0, 0.0
+    for number in range(stops.size - 1, -1, -1):
+        first, stop = starts[number], stops[number]
+        count, least = _best_of_segment(
+            _inverted_at(addresses, sizes, number),
+            block_at(block_addresses, block_sizes, number),
+            array_at(lengths[number, 0], MOST_ROWS, np.uint16(0)),
+            array_at(lengths[number, 1], lengths[number, 2], np.float64(0.0)),
+            k1, b, average_length, spans[number], query_hashes, idf, weights,
+            live[first : first + stop] if live.size else live,
+            stop, first, beside, k, count, least, out_sums, out_rows, out_scores, out_beside,
+        )  # fmt: skip
     return _keep_best(k, out_rows, out_scores, count)

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lamina_kernels.layouts import F32, F64, I32
 
@@ -312,6 +313,51 @@ def _define_number_at(_: Any, base: Any, index: Any) -> Any:
 def number_at(base: int, index: int) -> np.float32:
     """Return a float32 of memory at an address; the caller holds the array that lies there."""
     return np.float32(_memory(base, index + 1)[index])
+
+
+def _define_array_at(_: Any, place: Any, size: Any, zero: Any) -> Any:
+    from numba import types
+
+    kind = types.Array(zero, 1, "C", readonly=True)
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        from numba.core import cgutils
+        from numba.np import arrayobj
+
+        item = context.get_data_type(zero)
+        item_bytes = context.get_constant(types.intp, context.get_abi_sizeof(item))
+        made = context.make_array(kind)(context, builder)
+        fill: Any = arrayobj.populate_array
+        pack: Any = cgutils.pack_array
+        fill(
+            made,
+            data=builder.inttoptr(args[0], item.as_pointer()),
+            shape=pack(builder, [args[1]]),
+            strides=pack(builder, [item_bytes]),
+            itemsize=item_bytes,
+            meminfo=None,
+        )
+        return made._getvalue()
+
+    return kind(types.int64, types.intp, zero), generate
+
+
+@intrinsic(_define_array_at)
+def array_at(place: int, size: int, zero: np.generic) -> NDArray[Any]:
+    """Return the array at an address, as long as its owner holds it.
+
+    Parameters
+    ----------
+    place : int
+    size : int
+        Numbers in it.
+    zero : number
+        Of the array's dtype.
+    """
+    import ctypes
+
+    room = (ctypes.c_uint8 * (int(size) * zero.dtype.itemsize)).from_address(int(place))
+    return np.ctypeslib.as_array(room).view(zero.dtype)
 
 
 def _define_prefetch_line(_: Any, place: Any) -> Any:

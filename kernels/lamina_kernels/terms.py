@@ -20,10 +20,16 @@ References
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from lamina_kernels._jit import kernel
 from lamina_kernels.layouts import F32, F64, I32, I64, U8, U16, U32, TermRows
+from lamina_kernels.simd import array_at
 
 ZONES = 3
 _BLOCK_ROWS = 4096  # rows whose counts the NumPy scan holds at a time
@@ -145,6 +151,54 @@ def find_entries_numpy(block: TermRows, query_hashes: U32) -> tuple[I64, I64]:
     return terms, np.concatenate([np.empty(0, np.int64), *found])
 
 
+class Blocks(NamedTuple):
+    """Forward lists of several blocks by address, for kernels that read them all in one call.
+
+    Attributes
+    ----------
+    addresses : int64 (b, 6)
+        Where the arrays of each `TermRows` begin. Whoever passes them holds the arrays.
+    sizes : int64 (b, 2)
+        Rows and entries of each.
+    starts : int64 (b + 1,)
+        First row of each, and how many rows there are.
+    """
+
+    addresses: I64
+    sizes: I64
+    starts: I64
+
+    @classmethod
+    def of(cls, blocks: Sequence[TermRows]) -> Blocks:
+        """Return some blocks, the first of which begins with row 0."""
+        sizes = [(block.lengths.shape[0], block.hashes.size) for block in blocks]
+        starts = np.cumsum([0, *(rows for rows, _ in sizes)], dtype=np.int64)
+        return cls(addresses_of(blocks, _DTYPES), table_of(sizes, 2), starts)
+
+
+_DTYPES: Final = (np.int64, np.uint32, np.uint8, np.uint8, np.uint8, np.uint16)
+
+
+def addresses_of(tuples: Sequence[tuple[NDArray[Any], ...]], dtypes: Sequence[type[np.generic]]) -> I64:
+    """Return where the arrays of each tuple begin, int64 (t, a).
+
+    Raises
+    ------
+    TypeError
+        When one is of another dtype than a kernel would read, or not contiguous.
+    """
+    for array, dtype in itertools.chain.from_iterable(zip(arrays, dtypes, strict=True) for arrays in tuples):
+        if array.dtype != dtype or not array.flags.c_contiguous:
+            raise TypeError(f"an array of {array.dtype}, {array.strides} bytes apart; a kernel reads {np.dtype(dtype)}")
+    places = [[array.__array_interface__["data"][0] for array in arrays] for arrays in tuples]
+    return table_of(places, len(dtypes))
+
+
+def table_of(rows: Sequence[Sequence[int]], columns: int) -> I64:
+    """Return whole numbers as int64 (r, columns), none of them for no row."""
+    return np.array(rows, np.int64).reshape(len(rows), columns)
+
+
 def _block_example() -> TermRows:
     return TermRows(
         indptr=np.array([0, 1]),
@@ -165,9 +219,17 @@ def _scan_examples() -> tuple[object, ...]:
     return _block_example(), live, query, np.ones(1), np.ones(ZONES), 1.2, 0.75, 1.0, np.empty(1)
 
 
+_EXAMPLE: Final = _block_example()  # held, as its addresses are passed
+
+
+def _at_examples() -> tuple[object, ...]:
+    blocks = Blocks.of([_EXAMPLE])
+    return blocks.addresses, blocks.sizes, 0
+
+
 def _score_examples() -> tuple[object, ...]:
     rows, query = np.zeros(1, np.int64), np.array([7], np.uint32)
-    return _block_example(), rows, query, np.ones(1), np.ones(ZONES), 1.2, 0.75, 1.0, np.empty(1)
+    return *Blocks.of([_EXAMPLE]), rows, query, np.ones(1), np.ones(ZONES), 1.2, 0.75, 1.0, np.empty(1)
 
 
 def _parts_examples() -> tuple[object, ...]:
@@ -307,9 +369,32 @@ def scan_bm25(
             out[i] = _row_score(block, i, entries, idf, weights, k1, b, average_length)
 
 
+@kernel(examples=[_at_examples])
+def block_at(addresses: I64, sizes: I64, number: int) -> TermRows:
+    """Return one of `Blocks`, for other kernels.
+
+    Parameters
+    ----------
+    addresses, sizes
+        The fields of `Blocks`.
+    number : int
+    """
+    rows, entries = sizes[number, 0], sizes[number, 1]
+    return TermRows(
+        array_at(addresses[number, 0], rows + 1, np.int64(0)),
+        array_at(addresses[number, 1], entries, np.uint32(0)),
+        array_at(addresses[number, 2], entries, np.uint8(0)),
+        array_at(addresses[number, 3], entries, np.uint8(0)),
+        array_at(addresses[number, 4], entries, np.uint8(0)),
+        array_at(addresses[number, 5], rows * ZONES, np.uint16(0)).reshape(rows, ZONES),
+    )
+
+
 @kernel(examples=[_score_examples])
 def score_bm25(
-    block: TermRows,
+    addresses: I64,
+    sizes: I64,
+    starts: I64,
     rows: I64,
     query_hashes: U32,
     idf: F64,
@@ -319,13 +404,14 @@ def score_bm25(
     average_length: float,
     out: F64,
 ) -> None:
-    """Score chosen rows of a block; parameters as for `scan_bm25`.
+    """Score chosen rows of some blocks; parameters as for `scan_bm25`.
 
     Parameters
     ----------
-    block : TermRows
+    addresses, sizes, starts
+        The fields of `Blocks`.
     rows : int64 (m,)
-        Row numbers, in any order, repeats allowed.
+        Row numbers, in any order, repeats allowed; ascending is fastest. Nothing checks them.
     query_hashes : uint32 (q,)
         Distinct, in the order in which their parts are added.
     idf : float64 (q,)
@@ -338,11 +424,17 @@ def score_bm25(
     -----
     O(m (e + q)) for e entries a row; bit-equal to `bm25_scores` of the gathered counts.
     """
+    if rows.size == 0:
+        return
     first, following = np.empty(_SLOTS, np.int32), np.empty(query_hashes.size, np.int32)
     entries = np.empty(query_hashes.size, np.int64)
     _index_query(query_hashes, first, following)
+    number, block = 0, block_at(addresses, sizes, 0)
     for i in range(rows.size):
-        row = int(rows[i])
+        if not starts[number] <= rows[i] < starts[number + 1]:
+            number = int(np.searchsorted(starts, rows[i], side="right")) - 1
+            block = block_at(addresses, sizes, number)
+        row = int(rows[i] - starts[number])
         start, stop = int(block.indptr[row]), int(block.indptr[row + 1])
         _match_row(block.hashes, start, stop, query_hashes, first, following, entries)
         out[i] = _row_score(block, row, entries, idf, weights, k1, b, average_length)

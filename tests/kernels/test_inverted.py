@@ -13,17 +13,18 @@ from lamina_kernels.inverted import (
     ROOM,
     UNCODED,
     Inverted,
+    Segments,
     best_postings,
     code_lengths,
     find_terms,
     find_terms_numpy,
     invert,
     length_norms,
-    order_best,
+    locate_lengths,
     sum_postings_numpy,
 )
-from lamina_kernels.layouts import F64, I64, U8, TermRows
-from lamina_kernels.terms import scan_bm25_numpy
+from lamina_kernels.layouts import F64, I64, U8, U16, TermRows
+from lamina_kernels.terms import Blocks, scan_bm25_numpy
 
 WEIGHTS = np.array([1.0, 2.0, 0.5])
 K1, B, AVERAGE = 1.2, 0.75, 9.5
@@ -51,35 +52,40 @@ def query_of(block: TermRows, *, more: int = 1) -> np.ndarray:
 def best(blocks: list[TermRows], hashes: np.ndarray, idf: F64, k: int, live: U8, stop: int) -> tuple[I64, F64]:
     """Return what the kernel keeps of several segments, best first; rows beside them have the scores of a scan."""
     rows, scores, sums = np.full(2 * k + ROOM, -9), np.full(2 * k + ROOM, -9.0), np.zeros(MOST_ROWS)
-    kept, least = 0, 0.0
-    first = sum(block.lengths.shape[0] for block in blocks)
-    # in no order, and of other segments too: those are left alone
-    beside = np.random.default_rng(k).permutation(np.arange(0, first + 3, 2))
-    for block in reversed(blocks):
-        n = block.lengths.shape[0]
-        first -= n
-        below = min(max(stop - first, 0), n)
-        if not below:
-            continue
-        inverted = invert(block)
-        spans = np.empty((hashes.size, 2), np.int64)
-        find_terms(inverted, hashes, spans)
-        for span in spans:
-            span[1] = span[0] + np.searchsorted(inverted.rows[span[0] : span[1]], below)
-        codes, values = np.zeros(MOST_ROWS, np.uint16), np.empty(n)
-        count = code_lengths(block.lengths, WEIGHTS, codes, values)
-        part = live[first : first + below] if live.size else live
-        kept, least = best_postings(
-            inverted, block, codes, values[:count], K1, B, AVERAGE, spans, hashes, idf, WEIGHTS, part, below, first,
-            beside, k, kept, least, sums, rows, scores, others := np.full(len(beside), -9.0),
-        )  # fmt: skip
-        assert not sums.any()
-        every = scan_bm25_numpy(block, np.ones(n, np.uint8), hashes, idf, WEIGHTS, K1, B, AVERAGE)
-        here = (beside >= first) & (beside < first + below)
-        assert others[here].tobytes() == every[beside[here] - first].tobytes()
-        assert (others[~here] == -9.0).all()
-    found = order_best(k, kept, rows, scores)
-    return rows[:found], scores[:found]
+    sizes = [block.lengths.shape[0] for block in blocks]
+    firsts = np.cumsum([0, *sizes])[:-1].tolist()
+    stops = np.array([min(stop - first, n) for first, n in zip(firsts, sizes, strict=True) if first < stop], np.int64)
+    # in no order, and of rows that are not seen too: those are left alone
+    beside = np.random.default_rng(k).permutation(np.arange(0, sum(sizes) + 3, 2))
+    lists = [invert(block) for block in blocks]
+    spans = np.full((stops.size, hashes.size, 2), -9)
+    find_terms(*Segments.of(lists), stops, hashes, spans)
+    for one, below, found in zip(lists, stops.tolist(), spans, strict=False):
+        np.testing.assert_array_equal(found, find_terms_numpy(one, hashes, below))
+    lengths = [coded(block) for block in blocks]
+    others = np.full(len(beside), -9.0)
+    kept = best_postings(
+        *Segments.of(lists), *Blocks.of(blocks), locate_lengths(lengths), K1, B, AVERAGE, stops, spans, hashes, idf, WEIGHTS,
+        live, beside, k, sums, rows, scores, others,
+    )  # fmt: skip
+    assert not sums.any()
+    every = np.concatenate(
+        [
+            scan_bm25_numpy(b, np.ones(b.lengths.shape[0], np.uint8), hashes, idf, WEIGHTS, K1, B, AVERAGE)
+            for b in blocks
+        ]
+    )
+    here = beside < min(stop, every.size)
+    assert others[here].tobytes() == every[beside[here]].tobytes()
+    assert (others[~here] == -9.0).all()
+    return rows[:kept], scores[:kept]
+
+
+def coded(block: TermRows) -> tuple[U16, F64]:
+    """Return the length codes of a segment's rows, and the lengths."""
+    codes, values = np.zeros(MOST_ROWS, np.uint16), np.empty(block.lengths.shape[0])
+    count = code_lengths(block.lengths, WEIGHTS, codes, values)
+    return codes, values[:count].copy()
 
 
 def scanned(blocks: list[TermRows], hashes: np.ndarray, idf: F64, k: int, live: U8, stop: int) -> tuple[I64, F64]:
@@ -125,7 +131,9 @@ def test_sums_by_numpy_have_the_bits_of_a_scan() -> None:
         idf = np.linspace(0.5, 2.0, hashes.size)
         ref = scan_bm25_numpy(block, np.ones(50, np.uint8), hashes, idf, WEIGHTS, K1, B, AVERAGE)
         norms = length_norms(block.lengths, WEIGHTS, K1, B, AVERAGE)
-        got = sum_postings_numpy(inverted, block, norms, find_terms_numpy(inverted, hashes), hashes, idf, WEIGHTS, K1)
+        got = sum_postings_numpy(
+            inverted, block, norms, find_terms_numpy(inverted, hashes, MOST_ROWS), hashes, idf, WEIGHTS, K1
+        )
         assert got.tobytes() == ref.tobytes()
 
 
@@ -196,8 +204,8 @@ def test_terms_are_found_in_the_same_places() -> None:
         inverted = invert(rows_of(n))
         wanted = np.concatenate([inverted.terms, np.array([0, 7, 2**32 - 1], np.uint32)])
         got = np.empty((wanted.size, 2), np.int64)
-        find_terms(inverted, wanted, got)
-        np.testing.assert_array_equal(got, find_terms_numpy(inverted, wanted))
+        find_terms(*Segments.of([inverted]), np.array([MOST_ROWS]), wanted, got[np.newaxis])
+        np.testing.assert_array_equal(got, find_terms_numpy(inverted, wanted, MOST_ROWS))
 
 
 @pytest.mark.parametrize("weights", [[1.0, 1.0, 0.5], [0.0, 0.0, 0.0], [0.37, 1e30, 3.0]])
@@ -219,13 +227,13 @@ def test_postings_of_rows_that_do_not_exist_stay_inside() -> None:
         inverted.terms, inverted.starts, inverted.rows ^ np.uint16(0x8000), inverted.codes | np.uint8(UNCODED),
         inverted.triples,
     )  # fmt: skip
-    spans = find_terms_numpy(flipped, flipped.terms)
-    codes, values = np.zeros(MOST_ROWS, np.uint16), np.empty(20)
-    count = code_lengths(block.lengths, WEIGHTS, codes, values)
+    spans = find_terms_numpy(flipped, flipped.terms, MOST_ROWS)[np.newaxis]
+    lengths = coded(block)
     rows, scores = np.zeros(10 + ROOM, np.int64), np.zeros(10 + ROOM)
-    kept, _ = best_postings(
-        flipped, block, codes, values[:count], K1, B, AVERAGE, spans, flipped.terms, np.ones(3), WEIGHTS,
-        np.empty(0, np.uint8), 20, 0, np.empty(0, np.int64), 5, 0, 0.0, np.zeros(MOST_ROWS), rows, scores, np.empty(0),
+    kept = best_postings(
+        *Segments.of([flipped]), *Blocks.of([block]), locate_lengths([lengths]), K1, B, AVERAGE, np.array([20]), spans,
+        flipped.terms, np.ones(3), WEIGHTS, np.empty(0, np.uint8), np.empty(0, np.int64), 5, np.zeros(MOST_ROWS), rows, scores,
+        np.empty(0),
     )  # fmt: skip
     assert not kept
     assert not scores.any()

@@ -101,10 +101,30 @@ def test_scores_equal_oracle_and_each_other_to_the_bit(case: Case, seed: int) ->
 def test_chosen_rows_score_as_the_scan_scores_them(case: Case, seed: int) -> None:
     n, idf = len(case.rows), np.array(case.idf)
     rows = np.random.default_rng(seed).integers(0, n, 7) if n else np.empty(0, np.int64)  # in any order, with repeats
-    got = np.full(rows.size, -9.0)
-    terms.score_bm25(case.block, rows, case.hashes, idf, WEIGHTS, K1, B, AVERAGE, got)
+    got, block = np.full(rows.size, -9.0), case.block  # held, as its addresses are passed
+    terms.score_bm25(*terms.Blocks.of([block]), rows, case.hashes, idf, WEIGHTS, K1, B, AVERAGE, got)
     ref = scan_kernel(case.block, np.ones(n, np.uint8), case.hashes, idf)[rows]
     assert got.tobytes() == ref.tobytes()
+
+
+@given(first=cases(), second=cases(), seed=st.integers(0, 9))
+def test_chosen_rows_of_several_blocks_score_as_each_does(first: Case, second: Case, seed: int) -> None:
+    blocks, idf = [first.block, second.block, first.block], np.array(first.idf)
+    ref = np.concatenate(
+        [scan_kernel(each, np.ones(len(each.lengths), np.uint8), first.hashes, idf) for each in blocks]
+    )
+    rows = np.random.default_rng(seed).integers(0, ref.size, 20) if ref.size else np.empty(0, np.int64)
+    got = np.full(rows.size, -9.0)
+    terms.score_bm25(*terms.Blocks.of(blocks), rows, first.hashes, idf, WEIGHTS, K1, B, AVERAGE, got)
+    assert got.tobytes() == ref[rows].tobytes()
+
+
+def test_arrays_that_a_kernel_would_misread_are_refused() -> None:
+    with pytest.raises(TypeError, match=r"float32, .* a kernel reads uint16"):
+        terms.addresses_of([(np.zeros(3, np.float32),)], (np.uint16,))
+    with pytest.raises(TypeError, match=r"\(4,\) bytes apart"):
+        terms.addresses_of([(np.zeros(6, np.uint16)[::2],)], (np.uint16,))
+    assert terms.Blocks.of([]).addresses.shape == (0, 6)
 
 
 @pytest.mark.parametrize("path", [find_kernel, terms.find_entries_numpy])

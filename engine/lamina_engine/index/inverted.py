@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,15 +25,17 @@ from lamina_kernels.inverted import (
     MOST_ROWS,
     ROOM,
     Inverted,
+    Segments,
     best_postings,
     code_lengths,
     find_terms,
     find_terms_numpy,
     length_norms,
-    order_best,
+    locate_lengths,
     sum_postings_numpy,
 )
 from lamina_kernels.layouts import F64, I64, U8, U16, U32, TermRows
+from lamina_kernels.terms import Blocks
 
 LEAST_ROWS = 4_096
 """Segments with fewer rows have no file of lists: they are scanned, a tenth of a millisecond a thousand rows."""
@@ -95,14 +97,6 @@ class InvertedSegment:
         self.rows = block.lengths.shape[0]
         self._lengths: dict[bytes, tuple[U16, F64]] = {}
 
-    def spans(self, hashes: U32) -> I64:
-        """Return the postings of each term, int64 (q, 2): the first, and one past the last."""
-        if not find_terms.ready:
-            return find_terms_numpy(self.inverted, hashes)
-        out = np.empty((hashes.size, 2), np.int64)
-        find_terms(self.inverted, hashes, out)
-        return out
-
     def lengths(self, weights: F64) -> tuple[U16, F64]:
         """Return the length code of each row, uint16 (MOST_ROWS,), and the lengths, float64 (l,)."""
         key = weights.tobytes()
@@ -124,14 +118,6 @@ class _Room(threading.local):
 _room = _Room()
 
 
-class _Part(NamedTuple):
-    """Segment as a query sees it: its first ``rows`` rows, and the postings in them."""
-
-    segment: InvertedSegment
-    rows: int
-    spans: I64
-
-
 class InvertedLists:
     """The inverted lists of consecutive segments from row 0 on.
 
@@ -145,22 +131,37 @@ class InvertedLists:
         self.segments = tuple(segments)
         self.rows = self.segments[-1].start + self.segments[-1].rows if self.segments else 0
         """Rows below this are in them."""
+        self._lengths: dict[bytes, I64] = {}
+        self._located: tuple[Segments, Blocks] | None = None
+
+    def locate(self) -> tuple[Segments, Blocks]:
+        """Return where all lists lie."""
+        if self._located is None:
+            blocks = Blocks.of([each.block for each in self.segments])
+            self._located = Segments.of([each.inverted for each in self.segments]), blocks
+        return self._located
+
+    def lengths(self, weights: F64) -> I64:
+        """Return where the lengths of all segments lie; see `InvertedSegment.lengths`."""
+        key = weights.tobytes()
+        found = self._lengths.get(key)
+        if found is None:
+            found = self._lengths[key] = locate_lengths([each.lengths(weights) for each in self.segments])
+        return found
 
     def seek(self, hashes: U32, *, stop: int) -> TermPostings:
         """Return the postings of distinct terms in the rows below ``stop``. O(q log t) a segment."""
-        return TermPostings(hashes, list(self._parts(hashes, stop)) if len(hashes) else [])
-
-    def _parts(self, hashes: U32, stop: int) -> Iterator[_Part]:
-        for segment in self.segments:
-            below = min(stop - segment.start, segment.rows)
-            if below <= 0:
-                return
-            spans = segment.spans(hashes)
-            if below < segment.rows:
-                rows = segment.inverted.rows
-                for span in spans:
-                    span[1] = span[0] + np.searchsorted(rows[span[0] : span[1]], below)
-            yield _Part(segment, below, spans)
+        stops = np.array([min(stop - each.start, each.rows) for each in self.segments if each.start < stop], np.int64)
+        if find_terms.ready:
+            spans = np.empty((stops.size, hashes.size, 2), np.int64)
+            find_terms(*self.locate()[0], stops, hashes, spans)
+        else:
+            each = [
+                find_terms_numpy(s.inverted, hashes, below)
+                for s, below in zip(self.segments, stops.tolist(), strict=False)
+            ]
+            spans = np.array(each, np.int64).reshape(stops.size, hashes.size, 2)
+        return TermPostings(self, hashes, stops, spans)
 
 
 class TermPostings:
@@ -168,31 +169,39 @@ class TermPostings:
 
     Parameters
     ----------
+    lists : InvertedLists
     hashes : uint32 (q,)
         The terms.
-    parts : list of _Part
-        Segments in row order.
+    stops : int64 (s,)
+        Of the first segments, how many rows are seen.
+    spans : int64 (s, q, 2)
+        The first posting in each, and one past the last.
     """
 
-    def __init__(self, hashes: U32, parts: list[_Part]) -> None:
+    def __init__(self, lists: InvertedLists, hashes: U32, stops: I64, spans: I64) -> None:
         self.hashes = hashes
-        self._parts = parts
+        self._lists, self._stops, self._spans = lists, stops, spans
+
+    def _parts(self) -> Iterator[tuple[InvertedSegment, int, I64]]:
+        """Give each segment, how many of its rows are seen, and its spans; none without terms."""
+        return zip(self._lists.segments if self.hashes.size else (), self._stops.tolist(), self._spans, strict=False)
 
     def frequencies(self) -> I64:
         """Return how many rows hold each term, int64 (q,)."""
-        counts = [part.spans[:, 1] - part.spans[:, 0] for part in self._parts]
-        return counts[0] if len(counts) == 1 else sum(counts, np.zeros(self.hashes.size, np.int64))
+        counts: I64 = self._spans[:, :, 1] - self._spans[:, :, 0]
+        found: I64 = counts[0] if len(counts) == 1 else counts.sum(axis=0)
+        return found
 
     def only(self, hashes: U32) -> TermPostings:
         """Return the same for some of the terms, in their order."""
         place = {key: i for i, key in enumerate(self.hashes.tolist())}
         picked = [place[key] for key in hashes.tolist()]
-        return TermPostings(hashes, [_Part(part.segment, part.rows, part.spans[picked]) for part in self._parts])
+        return TermPostings(self._lists, hashes, self._stops, self._spans.take(picked, 1))
 
     def rows_of_each(self) -> list[I64]:
         """Return the rows that hold each term, int64 (m,) ascending."""
         found: list[list[I64]] = [[np.empty(0, np.int64)] for _ in range(self.hashes.size)]
-        for segment, _, spans in self._parts:
+        for segment, _, spans in self._parts():
             for rows, (first, last) in zip(found, spans.tolist(), strict=True):
                 if first < last:
                     rows.append(segment.inverted.rows[first:last].astype(np.int64) + segment.start)
@@ -201,7 +210,7 @@ class TermPostings:
     def rows_of_all(self) -> I64:
         """Return the rows that hold all terms (at least one), int64 (m,) ascending."""
         rows = [np.empty(0, np.int64)]
-        for segment, below, spans in self._parts:
+        for segment, below, spans in self._parts():
             lists = sorted((segment.inverted.rows[first:last] for first, last in spans.tolist()), key=len)
             common = lists[0]
             for other in lists[1:]:
@@ -240,7 +249,7 @@ class TermPostings:
         others : float64 (s,)
             Scores of ``beside``.
         """
-        is_ready = best_postings.ready and code_lengths.ready and order_best.ready
+        is_ready = best_postings.ready and code_lengths.ready
         best = self._best if is_ready else self._best_numpy
         others = np.zeros(beside.size)
         rows, scores = best(idf, bm25, average_length, depth, live, beside, others)
@@ -250,22 +259,19 @@ class TermPostings:
         self, idf: F64, bm25: Bm25, average_length: float, depth: int, live: U8 | None, beside: I64, others: F64
     ) -> tuple[I64, F64]:
         rows, scores = np.empty(2 * depth + ROOM, np.int64), np.empty(2 * depth + ROOM)
-        weights, count, least = bm25.weights, 0, 0.0
-        for segment, stop, spans in reversed(self._parts):
-            first = segment.start
-            count, least = best_postings(
-                segment.inverted, segment.block, *segment.lengths(weights), bm25.k1, bm25.b, average_length, spans,
-                self.hashes, idf, weights, _NO_MASK if live is None else live[first : first + stop], stop, first, beside,
-                depth, count, least, _room.sums, rows, scores, others,
-            )  # fmt: skip
-        found = order_best(depth, count, rows, scores)
+        segments, blocks = self._lists.locate()
+        found = best_postings(
+            *segments, *blocks, self._lists.lengths(bm25.weights), bm25.k1, bm25.b, average_length, self._stops, self._spans,
+            self.hashes, idf, bm25.weights, _NO_MASK if live is None else live, beside, depth, _room.sums, rows, scores,
+            others,
+        )  # fmt: skip
         return rows[:found], scores[:found]
 
     def _best_numpy(
         self, idf: F64, bm25: Bm25, average_length: float, depth: int, live: U8 | None, beside: I64, others: F64
     ) -> tuple[I64, F64]:
         rows, scores, least = np.empty(0, np.int64), np.empty(0), 0.0
-        for segment, stop, spans in reversed(self._parts):
+        for segment, stop, spans in reversed(list(self._parts())):
             norms = length_norms(segment.block.lengths[:stop], bm25.weights, bm25.k1, bm25.b, average_length)
             fixed = (self.hashes, idf, bm25.weights, bm25.k1)
             sums = sum_postings_numpy(segment.inverted, segment.block, norms, spans, *fixed)

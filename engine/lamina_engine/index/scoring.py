@@ -32,6 +32,7 @@ from lamina_engine.index.terms import read_only
 from lamina_kernels.layouts import F32, F64, I64, U8, U16, U32, TermRows
 from lamina_kernels.terms import (
     ZONES,
+    Blocks,
     bm25_parts,
     bm25_scores,
     bm25_terms,
@@ -191,6 +192,7 @@ class ForwardLists:
         self.starts = np.cumsum([0, *(block.lengths.shape[0] for block in self.blocks)])
         self.rows = int(self.starts[-1])
         """Number of rows."""
+        self._located: Blocks | None = None
 
     def statistics(self, stop: int | None = None) -> Statistics:
         """Return the statistics of the rows below ``stop``, or of all. O(rows)."""
@@ -224,15 +226,21 @@ class ForwardLists:
         if not score_bm25.ready:  # its twin: the same operations in the same order
             counts, lengths = self._gather(rows, query)
             return bm25_scores(counts, lengths, query.idf, bm25.weights, bm25.k1, bm25.b, average_length)
-        fixed = (query.hashes, query.idf, bm25.weights, bm25.k1, bm25.b, average_length)
-        out = np.empty(rows.size)
-        for block, chosen, local in self._homes(rows):
-            if isinstance(chosen, slice):
-                score_bm25(block, local, *fixed, out[chosen])
-                continue
-            scores = np.empty(local.size)
-            score_bm25(block, local, *fixed, scores)
-            out[chosen] = scores
+        self._check_rows(rows)
+        out, (addresses, sizes, starts) = np.empty(rows.size), self._locate()
+        score_bm25(
+            addresses,
+            sizes,
+            starts,
+            np.ascontiguousarray(rows),
+            query.hashes,
+            query.idf,
+            bm25.weights,
+            bm25.k1,
+            bm25.b,
+            average_length,
+            out,
+        )
         return out
 
     def contributions(self, rows: I64, query: WeightedQuery, bm25: Bm25, average_length: float) -> F64:
@@ -306,10 +314,18 @@ class ForwardLists:
 
     def _homes(self, rows: I64) -> list[tuple[TermRows, I64 | slice, I64]]:
         """Return each block with some of the rows, their places in ``rows`` and in the block."""
-        if rows.size and rows.view(np.uint64).max() >= self.rows:  # one below 0 is a large one there
-            raise InvalidArgument(f"rows {rows.min()} to {rows.max()} are not all within the {self.rows} forward lists")
+        self._check_rows(rows)
         parts = split_rows(rows, self.starts[:-1]) if self.blocks else []
         return [(self.blocks[number], chosen, local) for number, chosen, local in parts]
+
+    def _check_rows(self, rows: I64) -> None:
+        if rows.size and rows.view(np.uint64).max() >= self.rows:  # one below 0 is a large one there
+            raise InvalidArgument(f"rows {rows.min()} to {rows.max()} are not all within the {self.rows} forward lists")
+
+    def _locate(self) -> Blocks:
+        if self._located is None:
+            self._located = Blocks.of(self.blocks)
+        return self._located
 
 
 def _gather_block(block: TermRows, rows: I64, hashes: U32) -> F32:

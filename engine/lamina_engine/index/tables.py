@@ -29,7 +29,7 @@ from lamina_engine.index.textindex import PARTS, TextIndex, TextIndexDamaged, en
 from lamina_engine.index.vectors import VectorBlocks
 from lamina_engine.store.segments import Segment
 from lamina_engine.store.snapshot import Rows, Snapshot
-from lamina_kernels.inverted import invert
+from lamina_kernels.inverted import find_terms_numpy, invert
 from lamina_kernels.layouts import TermRows
 from lamina_kernels.terms import ZONES
 
@@ -389,7 +389,7 @@ class Tables(Cache):
         if found is None:
             lists = self._segment_lists.get(segment.ref.name)
             if lists is not None:
-                spans = lists.spans(_MARKS).tolist()
+                spans = find_terms_numpy(lists.inverted, _MARKS, lists.rows).tolist()
                 first = [int(lists.inverted.rows[start]) if start < stop else _NO_ROW for start, stop in spans]
             else:
                 rows = self.terms(snapshot, segment)

@@ -16,7 +16,6 @@ KERNELS: Final[tuple[Kernel[..., object], ...]] = (
     inverted.find_terms,
     inverted.code_lengths,
     inverted.best_postings,
-    inverted.order_best,
     terms.score_bm25,
     terms.find_entries,
     candidates.join_lanes_kernel,

@@ -7,6 +7,7 @@ are in the order of the whole, so ties, cuts and watermarks mean the same in bot
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -87,14 +88,14 @@ class MergedLists(InvertedLists):
 
     def seek(self, hashes: U32, *, stop: int) -> TermPostings:
         """Return the postings of distinct terms in the rows below ``stop``."""
-        return MergedPostings(hashes, self._shards, stop)
+        return MergedPostings(self, hashes, self._shards, stop)
 
 
 class MergedPostings(TermPostings):
     """Postings of some terms in all shards."""
 
-    def __init__(self, hashes: U32, shards: Sequence[Shard], stop: int) -> None:
-        super().__init__(hashes, [])
+    def __init__(self, lists: InvertedLists, hashes: U32, shards: Sequence[Shard], stop: int) -> None:
+        super().__init__(lists, hashes, np.empty(0, np.int64), np.empty((0, hashes.size, 2), np.int64))
         self._shards, self._stop = shards, stop
 
     def _each(self) -> Iterator[tuple[Shard, int]]:
@@ -109,7 +110,7 @@ class MergedPostings(TermPostings):
 
     def only(self, hashes: U32) -> TermPostings:
         """Return the same for some of the terms, in their order."""
-        return MergedPostings(hashes, self._shards, self._stop)
+        return MergedPostings(self._lists, hashes, self._shards, self._stop)
 
     def rows_of_each(self) -> list[I64]:
         """Return the rows that hold each term, int64 (m,) ascending."""
@@ -231,6 +232,10 @@ class MergedCodes(QuantisedIndex):
             rows.append(shard.rows[found.rows[seen]])
             promises.append(found.scores[seen])
         return Nearest.best(np.concatenate(rows), np.concatenate(promises), min(n, self.rows))
+
+    def _searches(self, query: F32) -> list[Callable[[int], Nearest]]:
+        """Return one search, of all shards."""
+        return [partial(self.search, query)]
 
 
 class MergedKeys(KeyIndex):

@@ -14,7 +14,7 @@ from lamina_engine.index.inverted import InvertedLists, InvertedSegment, open_li
 from lamina_engine.index.scoring import Bm25, ForwardLists, WeightedQuery, scoring_terms, weigh
 from lamina_engine.index.terms import TermsDamaged, build_term_rows
 from lamina_engine.recall.lanes import rank_rows
-from lamina_kernels.inverted import best_postings, code_lengths, find_terms, invert, order_best
+from lamina_kernels.inverted import best_postings, code_lengths, find_terms, invert
 from lamina_kernels.layouts import TermRows
 from tests.conftest import NOW
 from tests.engine.index.building import build_at_once
@@ -24,7 +24,7 @@ WORDS = (
 )  # fmt: skip
 QUERIES = ("redis", "databases of the nightly backup", "fooBar latency", "nothing of that kind", "the of")
 BM25 = Bm25(header=2.0)
-COMPILED = (find_terms, code_lengths, best_postings, order_best)
+COMPILED = (find_terms, code_lengths, best_postings)
 
 
 def block_of(n: int, seed: int) -> TermRows:
@@ -106,6 +106,13 @@ def test_without_segments_nothing_is_found() -> None:
     assert lists.rows == 0
     assert postings.frequencies().tolist() == [0, 0]
     assert postings.best(np.ones(2), BM25, 1.0, 5)[0].size == 0
+
+
+@pytest.mark.usefixtures("way")
+def test_without_terms_nothing_is_found() -> None:
+    postings = lists_of(BLOCKS)[0].seek(np.empty(0, np.uint32), stop=ROWS)
+    assert postings.frequencies().size == postings.rows_of_all().size == len(postings.rows_of_each()) == 0
+    assert postings.best(np.empty(0), BM25, 1.0, 5)[0].size == 0
 
 
 def test_rows_that_hold_all_of_some_terms() -> None:
