@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-import socket
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
@@ -238,6 +237,8 @@ def join_cluster(address: str) -> tuple[Any, bool]:
 
 def _check_answers(address: str) -> None:
     """Raise unless something listens at an address: Ray itself would try for minutes."""
+    import socket  # 4 ms, which the first answer of a process would pay for
+
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if address == "auto":
         return

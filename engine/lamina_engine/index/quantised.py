@@ -23,6 +23,7 @@ import numpy as np
 
 from lamina_engine import after_fork
 from lamina_engine.errors import LaminaError
+from lamina_engine.executor import usable_cpus
 from lamina_engine.index import fastscan
 from lamina_engine.index.sealed import Seal
 from lamina_engine.index.vectors import F32, Nearest, VectorBlocks, as_query
@@ -330,11 +331,11 @@ class SharedSearch(Generic[T]):
         self._result: list[T] = []
 
     def share(self, *, wait: bool = False) -> bool:
-        """Let the thread beside work, too; False while it helps another search.
+        """Let the thread beside work, too; False while it helps another search, or has no CPU of its own.
 
         With ``wait`` it is at work when this returns.
         """
-        if not _helping.acquire(blocking=False):
+        if usable_cpus() < 2 or not _helping.acquire(blocking=False):
             return False
         self._at_work.acquire()
         self._later = after_fork.run_beside("scan", self._help)

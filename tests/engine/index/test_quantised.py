@@ -380,6 +380,11 @@ def test_pieces_promise_what_the_whole_does(tmp_path: Path, monkeypatch: pytest.
         assert longer.rows == 29_952
 
 
+@pytest.fixture(autouse=True)
+def two_cpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(quantised, "usable_cpus", lambda: 2)
+
+
 def in_pieces(monkeypatch: pytest.MonkeyPatch) -> QuantisedIndex:
     monkeypatch.setattr(quantised, "SPLIT_ROWS", 8_192)
     monkeypatch.setattr(quantised, "_PIECE_ROWS", 5_000)
@@ -407,6 +412,14 @@ def test_one_search_at_a_time_has_help() -> None:
     np.testing.assert_array_equal(index.search(query, 10).rows, index.search(query, 10).rows)  # and none waits for it
     may_end.set()
     assert len(running.result().rows) == 10
+
+
+def test_on_one_cpu_nobody_helps(monkeypatch: pytest.MonkeyPatch) -> None:
+    query = clustered(1, 32)[0]
+    ref = in_pieces(monkeypatch).search(query, 300)
+    monkeypatch.setattr(quantised, "usable_cpus", lambda: 1)
+    assert sample_index().begin(query, 300, lambda found: found) is None
+    np.testing.assert_array_equal(in_pieces(monkeypatch).search(query, 300).rows, ref.rows)
 
 
 def test_an_error_beside_is_raised_and_the_thread_is_free_again(monkeypatch: pytest.MonkeyPatch) -> None:

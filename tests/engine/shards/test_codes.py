@@ -204,6 +204,7 @@ def test_codes_scanned_beside_the_words_change_no_answer(
     if pieces > 1:
         monkeypatch.setattr(quantised, "SPLIT_ROWS", 256)
         monkeypatch.setattr(quantised, "_PIECE_ROWS", 64)
+    monkeypatch.setattr(quantised, "usable_cpus", lambda: 2)
     monkeypatch.setattr(vectors, "_MOST", 1)  # so few rows would be scanned
     begin, begun = quantised.QuantisedIndex.begin, list[bool]()
 
