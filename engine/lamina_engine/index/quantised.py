@@ -331,7 +331,7 @@ class SharedSearch(Generic[T]):
         self._result: list[T] = []
 
     def share(self, *, wait: bool = False) -> bool:
-        """Let the thread beside work, too; False while it helps another search, or has no CPU of its own.
+        """Let the thread beside work, too; False while it is busy, or has no CPU.
 
         With ``wait`` it is at work when this returns.
         """
