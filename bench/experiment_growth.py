@@ -27,6 +27,7 @@ import pyarrow.compute as pc
 
 import lamina
 from bench.corpus import NOW_S, Corpus, K, Query, load, nearest
+from bench.handwritten import HandWrittenStopped
 from bench.systems import Lamina
 from bench.timing import parse_size
 from lamina_engine.graph.log import Draft, write
@@ -41,6 +42,7 @@ FORGOTTEN: Final = 1_000
 FACTS: Final = 20_000
 PROCESSES: Final = 5
 """Processes that are started for a time to the first answer; the median of them counts."""
+ROUNDS: Final = 3
 LINKED: Final = 5
 """One row of so many is linked with the next one."""
 
@@ -74,6 +76,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--corpus", default="1M", help="rows of the corpus that they are made of")
     parser.add_argument("--table", action="store_true", help="print what was recorded, and measure nothing")
     parser.add_argument("--reindex", action="store_true", help="make all indexes again, too")
+    parser.add_argument(
+        "--peer", action="store_true", help="ask the hand-written stack, too, of as many rows as the corpus has"
+    )
     parser.add_argument("--cache", type=Path, default=Path(os.environ.get("LAMINA_BENCH_DIR", tempfile.gettempdir())))
     given = parser.parse_args(arguments)
     if given.table:
@@ -82,10 +87,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     corpus = load(given.cache, parse_size(given.corpus))
     for size in map(parse_size, given.sizes.split(",")):
         with tempfile.TemporaryDirectory(dir=given.cache) as name:
-            print(json.dumps(measure(corpus, size, Path(name), reindex=given.reindex)), flush=True)
+            print(json.dumps(measure(corpus, size, Path(name), reindex=given.reindex, peer=given.peer)), flush=True)
 
 
-def measure(corpus: Corpus, size: int, folder: Path, *, reindex: bool = False) -> dict[str, Any]:
+def measure(corpus: Corpus, size: int, folder: Path, *, reindex: bool = False, peer: bool = False) -> dict[str, Any]:
     """Return what a vault of a size takes, in seconds, milliseconds, bytes and rows."""
     asked, others = corpus.queries, corpus.held_out[:HELD_OUT]
     place, found = folder / "vault", dict[str, Any](rows=size)
@@ -115,6 +120,8 @@ def measure(corpus: Corpus, size: int, folder: Path, *, reindex: bool = False) -
         found["words_ms"] = times(ask.lexical, asked)
         found["default_ms"] = times(lambda query: _default(vault, query), asked)
         found["past_ms"] = times(lambda query: _default(vault, query, as_of=middle), asked)
+        if peer and size == corpus.size:
+            found.update(ask_peer(corpus, folder / "peer", ask))
     found["cold_s"], found["reader_own_mib"] = cold(place, questions)
     found["cold_past_s"], _ = cold(place, questions, middle)
     with lamina.open(place) as vault:
@@ -142,6 +149,21 @@ def measure(corpus: Corpus, size: int, folder: Path, *, reindex: bool = False) -
                 found["reindex_s"] = seconds(lambda: vault.reindex(accept=True))
             found["reindex_own_mib"] = peak.mib
     shutil.rmtree(place)
+    return found
+
+
+def ask_peer(corpus: Corpus, folder: Path, ask: Lamina) -> dict[str, list[float]]:
+    """Return times of the hand-written stack, and of Lamina's hybrid recall in turn with it."""
+    folder.mkdir()
+    peer = HandWrittenStopped.build(corpus, folder)
+    os.sync()
+    peer_s, own_s = in_turn([peer.hybrid, ask.hybrid], corpus.queries)
+    found = {
+        "peer_hybrid_ms": peer_s, "beside_peer_ms": own_s, "peer_vectors_ms": times(peer.dense, corpus.queries),
+        "peer_words_ms": times(peer.lexical, corpus.queries),
+    }  # fmt: skip
+    peer.close()
+    shutil.rmtree(folder)
     return found
 
 
@@ -248,6 +270,10 @@ def table(lines: Sequence[Mapping[str, Any]]) -> str:
         "in one project of twenty": "project_ms",
         "vectors only": "vectors_ms",
         "words only": "words_ms",
+        "hybrid, in turn with the hand-written stack": "beside_peer_ms",
+        "the hand-written stack, stop words dropped: hybrid": "peer_hybrid_ms",
+        "its vectors": "peer_vectors_ms",
+        "its words": "peer_words_ms",
         "profile default": "default_ms",
         "the same as of the middle row": "past_ms",
         "the same with 20,000 facts, and a link for one row in five": "linked_ms",
@@ -280,11 +306,18 @@ def _shown(value: float | list[float]) -> str:
 
 
 def times(ask: Callable[[Query], object], asked: Sequence[Query]) -> list[float]:
-    """Return p50, p90 and p99 of the second time that each question is asked, ms."""
-    for query in asked:
-        ask(query)
-    found = np.array([seconds(lambda query=query: ask(query)) for query in asked])  # type: ignore[misc]
-    return [round(1e3 * float(value), 3) for value in np.percentile(found, [50, 90, 99])]
+    """Return p50, p90 and p99 of `ROUNDS` rounds in which each question is asked, after one that is not timed, ms."""
+    return in_turn([ask], asked)[0]
+
+
+def in_turn(systems: Sequence[Callable[[Query], object]], asked: Sequence[Query]) -> list[list[float]]:
+    """Return the times of several systems, which are asked round by round in turn."""
+    found: list[list[float]] = [[] for _ in systems]
+    for number in range(ROUNDS + 1):
+        for ask, into in zip(systems, found, strict=True):
+            taken = [seconds(lambda ask=ask, query=query: ask(query)) for query in asked]  # type: ignore[misc]
+            into.extend(taken if number else [])
+    return [[round(1e3 * float(value), 3) for value in np.percentile(each, [50, 90, 99])] for each in found]
 
 
 def seconds(work: Callable[[], object]) -> float:

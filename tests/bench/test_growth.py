@@ -9,10 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import lamina
 from bench import corpus as corpora
 from bench import experiment_growth
 from bench.corpus import Corpus, load
 from bench.harvest import Chunk
+from bench.systems import Lamina
 
 
 @pytest.fixture(scope="module")
@@ -33,13 +35,24 @@ def test_growth_is_measured_on_a_vault_of_made_up_rows(
     monkeypatch.setattr(experiment_growth, "PROCESSES", 1)
     monkeypatch.setattr(experiment_growth, "FACTS", 2_000)
     monkeypatch.setattr("os.sync", lambda: None)  # waits for all that anybody on the machine writes
-    found = experiment_growth.measure(corpus, 1_500, tmp_path, reindex=True)
+    found = experiment_growth.measure(corpus, 1_500, tmp_path, reindex=True, peer=True)
     assert found["rows"] == 1_500
+    assert "peer_hybrid_ms" not in found  # it has the rows of the corpus alone
     assert found["recall_at_10"] > 0.95
     for name, value in found.items():
         if name.endswith("_ms"):
             assert 0.0 < value[0] <= value[1] <= value[2]
     assert found["reindex_s"] > 0.0
+
+
+def test_the_hand_written_stack_is_asked_of_the_same_rows(corpus: Corpus, tmp_path: Path) -> None:
+    with lamina.open(tmp_path / "vault", create=True) as vault:
+        vault.add(corpus.table())
+        found = experiment_growth.ask_peer(corpus, tmp_path / "peer", Lamina(vault))
+    assert set(found) == {"beside_peer_ms", "peer_hybrid_ms", "peer_vectors_ms", "peer_words_ms"}
+    for value in found.values():
+        assert 0.0 < value[0] <= value[1] <= value[2]
+    assert not (tmp_path / "peer").exists()
 
 
 def test_made_up_rows_are_two_halves_with_the_middle_of_their_vectors(corpus: Corpus) -> None:
