@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+import importlib
+import pkgutil
 import subprocess
 import sys
 import threading
@@ -9,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import lamina_engine
 from lamina_engine import after_fork
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
@@ -120,6 +124,17 @@ import slow_module
 print(in_child(used), slow_module.ready)
 """
     assert run(code, str(tmp_path)) == ["0", "0", "True"]
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="cached properties have no locks")
+def test_every_cached_property_of_the_engine_is_free_in_a_forked_child() -> None:
+    untracked = []
+    for module in pkgutil.walk_packages(lamina_engine.__path__, "lamina_engine."):
+        for name, cls in vars(importlib.import_module(module.name)).items():
+            if isinstance(cls, type) and cls.__module__ == module.name:
+                found = [each for each in vars(cls).values() if isinstance(each, functools.cached_property)]
+                untracked += [f"{module.name}.{name}" for each in found if vars(each)["lock"] not in after_fork._locks]
+    assert untracked == []
 
 
 def test_work_beside_runs_on_a_thread_of_its_name() -> None:

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from lamina_engine import columns, schema
+from lamina_engine import after_fork, columns, schema
 from lamina_engine.index.row_columns import FIELDS
 from lamina_engine.index.zones import MAX_STEPS
 from lamina_engine.ingest.sources import SESSIONS_MARK, SKIPPED, SPANS, absolute_path, digest_path
@@ -66,6 +66,7 @@ _BLANK_LINK: Final[dict[str, Any]] = {
 }  # fmt: skip
 
 
+@after_fork.track_property_locks
 class FactErasure:
     """Facts, entities and aliases of some chunks, on their way out."""
 
@@ -177,6 +178,7 @@ class Change:
     """How many of its rows say something of the chunks."""
 
 
+@after_fork.track_property_locks
 class Erasure:
     """Some chunks, on their way out of one log: of a vault, or of a shard.
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from lamina_engine import after_fork
 from lamina_engine.facts import vocabulary
 from lamina_engine.facts.intents import is_trigger, matches_predicate, words_of
 from lamina_engine.facts.names import DEFAULT_TYPE
@@ -104,6 +105,7 @@ class Evidence(NamedTuple):
 _NOTHING: Final = Evidence(frozenset(), False)
 
 
+@after_fork.track_property_locks
 class Coverage:
     """Words of a question, and what a fact leaves of them."""
 

@@ -16,6 +16,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from lamina_engine import after_fork
 from lamina_engine.clock import US_PER_S
 from lamina_engine.errors import IngestError
 from lamina_engine.ingest.git import Repository
@@ -227,6 +228,7 @@ def _batches(names: Iterable[str]) -> Iterator[list[str]]:
         yield every[start : start + _BATCH_COMMITS]
 
 
+@after_fork.track_property_locks
 class WorkTree:
     """The work tree of one repository, read once."""
 

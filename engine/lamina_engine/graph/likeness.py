@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from typing import Final
 
+from lamina_engine import after_fork
 from lamina_engine.embed.bundled import Merges, encode_word, load_merges, tokenizer_path
 
 _COMMON: Final = 300
@@ -32,6 +33,7 @@ _SENTENCE: Final = re.compile(r"(?<=[.!?])\s+|\n")
 _ENDINGS: Final = ("ingly", "edly", "ing", "ies", "ied", "ed", "es", "s", "ly")
 
 
+@after_fork.track_property_locks
 @dataclass(frozen=True)
 class Matter:
     """The words of a text, sentence by sentence."""

@@ -18,6 +18,7 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
+from lamina_engine import after_fork
 from lamina_engine.graph import hyperlinks
 from lamina_engine.graph.code_spans import code_ranges, fenced_ranges
 from lamina_engine.graph.log import Draft, LinkCounts, sync, write
@@ -239,6 +240,7 @@ class _Roots:
         return _note_of(title, stored, {link.target: link.chunk for link in source.links if link.form == _ANCHOR})
 
 
+@after_fork.track_property_locks
 class _Places:
     """Places in a source that links lead to: its active chunks by heading and by line.
 
@@ -270,6 +272,7 @@ class _Places:
         return found
 
 
+@after_fork.track_property_locks
 class _AddedChunks:
     """Active chunks that no file holds: what they are called, and the links in their texts."""
 

@@ -104,7 +104,8 @@ class InvertedSegment:
         if found is None:
             codes, values = np.zeros(MOST_ROWS, np.uint16), np.empty(self.rows)
             count = code_lengths(self.block.lengths, weights, codes, values)
-            found = self._lengths[key] = (codes, values[:count].copy())
+            # threads may get here together: all take what the first one kept, for its address is passed
+            found = self._lengths.setdefault(key, (codes, values[:count].copy()))
         return found
 
 
@@ -146,7 +147,8 @@ class InvertedLists:
         key = weights.tobytes()
         found = self._lengths.get(key)
         if found is None:
-            found = self._lengths[key] = locate_lengths([each.lengths(weights) for each in self.segments])
+            lengths = [each.lengths(weights) for each in self.segments]  # the segments hold them
+            found = self._lengths[key] = locate_lengths(lengths)
         return found
 
     def seek(self, hashes: U32, *, stop: int) -> TermPostings:

@@ -53,6 +53,9 @@ _UNEVEN: Final = 2
 _SPARE: Final = 32
 """A piece is asked for twice its share of the rows, and a few more: one that has more is asked again."""
 
+_WAIT_S: Final = 0.01
+"""A thread that is not at work by then is not waited for."""
+
 _SAMPLE: Final = 1_024
 """Training rows, spread evenly over the prefix's vectors: four times as many gave the same recall in five times the time.
 With fewer vectors there is no index yet: a codebook that knows nothing loses rows."""
@@ -323,6 +326,8 @@ class SharedSearch(Generic[T]):
         self._waiting, self._found = deque(range(len(pieces))), dict[int, Nearest]()
         self._each = n if len(pieces) == 1 else min(n, _UNEVEN * n // len(pieces) + _SPARE)
         """How many rows each piece is asked for at first."""
+        self._claim = deque[None]()
+        """One item while this search holds `_helping`; who takes it gives the lock back, once."""
         self._left = len(pieces)
         self._counting = threading.Lock()
         self._at_work = threading.Lock()
@@ -337,10 +342,15 @@ class SharedSearch(Generic[T]):
         """
         if usable_cpus() < 2 or not _helping.acquire(blocking=False):
             return False
+        self._claim.append(None)
         self._at_work.acquire()
-        self._later = after_fork.run_beside("scan", self._help)
+        try:
+            self._later = after_fork.run_beside("scan", self._help)
+        except BaseException:
+            self._release()
+            raise
         if wait:  # without it this thread would keep the interpreter, and the other one wait for its next long call
-            self._at_work.acquire()
+            self._at_work.acquire(timeout=_WAIT_S)
         return True
 
     def result(self) -> T:
@@ -348,18 +358,25 @@ class SharedSearch(Generic[T]):
         try:
             self._work()
         finally:
-            if self._later is not None:
-                if self._later.cancel():  # there is nothing left to do
-                    _helping.release()
-                else:
+            try:
+                if self._later is not None and not self._later.cancel():
                     self._later.result()
+            finally:
+                self._release()
         return self._result[0]
 
     def _help(self) -> None:
+        if not self._claim:  # it was done without this thread, which could not be started then
+            return
         self._at_work.release()  # nothing from here to the scan lets go of the interpreter
         try:
             self._work()
         finally:
+            self._release()
+
+    def _release(self) -> None:
+        with contextlib.suppress(IndexError):
+            self._claim.pop()
             _helping.release()
 
     def _work(self) -> None:

@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from lamina_engine import after_fork
 from lamina_engine.clock import US_PER_S
 from lamina_engine.errors import IngestError
 from lamina_engine.ingest.decoding import is_unicode
@@ -203,6 +204,7 @@ class NoRepository:
     message: str
 
 
+@after_fork.track_property_locks
 class Repository:
     """Git work tree at the time it was examined; results are cached."""
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import numpy as np
 from msgspec import Struct
 
+from lamina_engine import after_fork
 from lamina_engine.clock import utc_datetime
 from lamina_engine.index.state import ARCHIVED, FORGOTTEN, INVALIDATED, REMOVED, SUPERSEDED
 from lamina_engine.recall.explain import attribute
@@ -71,6 +72,7 @@ def compare_recalls(
     return one, other, [_change(id_, then, now) for id_ in dict.fromkeys([*now.ranks, *then.ranks])]
 
 
+@after_fork.track_property_locks
 class _Side:
     """Hits of one moment, and what other chunks would score there."""
 

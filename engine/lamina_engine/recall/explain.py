@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import numpy as np
 from msgspec.structs import replace
 
+from lamina_engine import after_fork
 from lamina_engine.chunks.reading import fields_at
 from lamina_engine.clock import MISSING_US, format_instant
 from lamina_engine.index.row_columns import NO_VALUE
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from lamina_engine.recall.spelling import Corrections
 
 
+@after_fork.track_property_locks
 class Explained:
     """Hits of some candidates, whose terms are made when one of them is looked at.
 

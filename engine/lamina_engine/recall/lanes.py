@@ -16,6 +16,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from lamina_engine import after_fork
 from lamina_engine.index import vectors
 from lamina_engine.index.analysis import QueryTerm, stem_hashes, surface_hash
 from lamina_engine.index.inverted import TermPostings
@@ -70,6 +71,7 @@ class Selection(Struct, frozen=True):
     """True where these facets and the live status are the only conditions."""
 
 
+@after_fork.track_property_locks
 class PreferredRows:
     """Rows that a question prefers, added to every lane so that they are candidates.
 

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from lamina_engine import after_fork
 from lamina_engine.redact.values import MASK, Form, KeyClass, is_placeholder, is_random, is_reference, looks_secret
 
 Span = tuple[int, int, str]
@@ -481,6 +482,7 @@ _CUT = re.compile(r"\\+[nrt\"']|[,&;](?=[\w.-]{1,40}[=:])|,\Z|\\+\Z|[\u3001\u300
 _PAIR_FOLLOWS = re.compile(r"[^\s;]{0,1024};\s?(?:[A-Za-z][\w ]{0,40}=|\Z|[\"'])")
 
 
+@after_fork.track_property_locks
 @dataclass(frozen=True)
 class Word:
     """Key word of an assignment."""

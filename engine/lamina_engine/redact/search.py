@@ -19,6 +19,7 @@ from operator import itemgetter
 import numpy as np
 from numpy.typing import NDArray
 
+from lamina_engine import after_fork
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.redact.contexts import (
     CONTEXTS,
@@ -183,6 +184,7 @@ _INVISIBLE = "\u00ad\u200b\u200c\u200d\u2060\ufeff"
 _BREAK = re.compile(r"[A-Za-z0-9_.+/=-]{8,400}\r?\n[ \t]*(?=(?P<rest>[A-Za-z0-9_+/=-]{6,200})[ \t]*(?:\r?\n|\Z))")
 
 
+@after_fork.track_property_locks
 @dataclass(frozen=True)
 class _Shape:
     """A row of the pattern table."""

@@ -13,6 +13,7 @@ from functools import cached_property
 import msgspec
 import numpy as np
 
+from lamina_engine import after_fork
 from lamina_engine.index.keys import Hashes
 from lamina_engine.index.quantised import QuantisedIndex
 from lamina_engine.index.scoring import Bm25, WeightedQuery
@@ -44,6 +45,7 @@ class ShardView(View):
         raise NotImplementedError
 
 
+@after_fork.track_property_locks
 class Shard:
     """A shard at one version.
 

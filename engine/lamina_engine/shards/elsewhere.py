@@ -277,6 +277,7 @@ class ElsewherePart:
         return found
 
 
+@after_fork.track_property_locks
 class ElsewhereShard(Shard):
     """A shard elsewhere at one version: each call of `Shard`, asked for."""
 

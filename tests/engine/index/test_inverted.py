@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +16,7 @@ from lamina_engine.index.inverted import InvertedLists, InvertedSegment, open_li
 from lamina_engine.index.scoring import Bm25, ForwardLists, WeightedQuery, scoring_terms, weigh
 from lamina_engine.index.terms import TermsDamaged, build_term_rows
 from lamina_engine.recall.lanes import rank_rows
-from lamina_kernels.inverted import best_postings, code_lengths, find_terms, invert
+from lamina_kernels.inverted import best_postings, code_lengths, find_terms, invert, locate_lengths
 from lamina_kernels.layouts import TermRows
 from tests.conftest import NOW
 from tests.engine.index.building import build_at_once
@@ -113,6 +115,27 @@ def test_without_terms_nothing_is_found() -> None:
     postings = lists_of(BLOCKS)[0].seek(np.empty(0, np.uint32), stop=ROWS)
     assert postings.frequencies().size == postings.rows_of_all().size == len(postings.rows_of_each()) == 0
     assert postings.best(np.empty(0), BM25, 1.0, 5)[0].size == 0
+
+
+def test_threads_that_ask_first_together_keep_what_they_point_at() -> None:
+    blocks = [block_of(900, seed) for seed in range(3)]
+    forward = lists_of(blocks)[1]
+    query, average = weighed("redis", forward, forward.rows), forward.statistics().average_length(BM25)
+    for kernel in COMPILED:
+        kernel.warm()
+    for _ in range(60):
+        lists, start = lists_of(blocks)[0], threading.Barrier(4)
+
+        def ask(_: int, lists: InvertedLists = lists, start: threading.Barrier = start) -> list[int]:
+            start.wait()
+            rows: list[int] = lists.seek(query.hashes, stop=lists.rows).best(query.idf, BM25, average, 5)[0].tolist()
+            return rows
+
+        with ThreadPoolExecutor(4) as pool:
+            answers = list(pool.map(ask, range(4)))
+        assert answers[1:] == answers[:-1]
+        held = [each.lengths(BM25.weights) for each in lists.segments]
+        np.testing.assert_array_equal(lists.lengths(BM25.weights), locate_lengths(held))
 
 
 def test_rows_that_hold_all_of_some_terms() -> None:

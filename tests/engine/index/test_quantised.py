@@ -6,13 +6,15 @@ import subprocess
 import sys
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import faiss
 import numpy as np
 import pytest
 
+from lamina_engine import after_fork
 from lamina_engine.errors import InvalidArgument, LaminaError
 from lamina_engine.index import fastscan, quantised
 from lamina_engine.index.quantised import QuantisedIndex, VectorsDamaged, covered_rows, train_rows
@@ -436,6 +438,45 @@ def test_an_error_beside_is_raised_and_the_thread_is_free_again(monkeypatch: pyt
     again = index.begin(query, 300, lambda found: found.rows)
     assert again is not None
     np.testing.assert_array_equal(again.result(), index.search(query, 300).rows)
+
+
+def test_an_interrupt_while_a_search_is_handed_over_keeps_no_help_from_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    index, query = in_pieces(monkeypatch), clustered(1, 32)[0]
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(after_fork, "run_beside", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            index.begin(query, 10, lambda found: found)
+    again = index.begin(query, 10, lambda found: found)
+    assert again is not None
+    assert len(again.result().rows) == 10
+
+
+def test_work_that_was_done_already_is_not_done_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    index, query, left = in_pieces(monkeypatch), clustered(1, 32)[0], list[Callable[[], None]]()
+
+    def at_once(_: str, work: Callable[[], None]) -> Future[None]:
+        left.append(work)  # an executor whose thread could not be started keeps it
+        work()
+        done = Future[None]()
+        done.set_result(None)
+        return done
+
+    with monkeypatch.context() as patch:
+        patch.setattr(after_fork, "run_beside", at_once)
+        first = index.begin(query, 10, lambda found: found)
+        assert first is not None
+        first.result()
+    may_end = threading.Event()
+    second = index.begin(query, 10, lambda found: (may_end.wait(10.0), found)[1])
+    assert second is not None
+    left[0]()  # while the second one has the thread
+    assert index.begin(query, 10, lambda found: found) is None
+    may_end.set()
+    assert len(second.result().rows) == 10
 
 
 def test_a_search_that_nobody_waits_for_frees_the_thread() -> None:
