@@ -226,7 +226,8 @@ class QuantisedIndex:
     def begin(self, query: F32, n: int, then: Callable[[Nearest], T]) -> SharedSearch[T] | None:
         """Search on a thread beside, which goes on with the rows; None while it helps another.
 
-        Arguments and errors as in `search`; the thread is at work when this returns.
+        Arguments and errors as in `search`. The thread is at work when this returns, but where it takes more than `_WAIT_S`
+        to begin; what nobody has begun is done by who asks for the result.
         """
         shared = SharedSearch(self._searches(query), min(n, self.rows), then)
         return shared if shared.share(wait=True) else None
@@ -338,7 +339,7 @@ class SharedSearch(Generic[T]):
     def share(self, *, wait: bool = False) -> bool:
         """Let the thread beside work, too; False while it is busy, or has no CPU.
 
-        With ``wait`` it is at work when this returns.
+        With ``wait`` it is at work when this returns, or has not begun within `_WAIT_S`.
         """
         if usable_cpus() < 2 or not _helping.acquire(blocking=False):
             return False
