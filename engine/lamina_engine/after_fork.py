@@ -17,19 +17,12 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, ParamSpec, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
-if TYPE_CHECKING:
-    from concurrent.futures import Future, ThreadPoolExecutor
-
-P = ParamSpec("P")
-R = TypeVar("R")
 T = TypeVar("T")
 
 _locks: Final[weakref.WeakSet[Any]] = weakref.WeakSet()
 _registered: Final[weakref.WeakSet[AfterFork]] = weakref.WeakSet()
-_helpers: Final = dict[str, tuple[int, "ThreadPoolExecutor"]]()
 
 
 class AfterFork(Protocol):
@@ -65,21 +58,6 @@ def track_property_locks(cls: type[T]) -> type[T]:
         if isinstance(vars(cls)[name], functools.cached_property) and found is not None:
             _locks.add(found)
     return cls
-
-
-def run_beside(name: str, work: Callable[P, R], /, *args: P.args, **options: P.kwargs) -> Future[R]:
-    """Run a function on this process's thread of a name; at once if the interpreter is ending."""
-    from concurrent.futures import Future, ThreadPoolExecutor
-
-    found = _helpers.get(name)
-    if found is None or found[0] != os.getpid():  # a forked child starts its own
-        found = _helpers[name] = os.getpid(), ThreadPoolExecutor(1, thread_name_prefix=f"lamina-{name}")
-    try:
-        return found[1].submit(work, *args, **options)
-    except RuntimeError:  # no thread takes work any more
-        done = Future[R]()
-        done.set_result(work(*args, **options))
-        return done
 
 
 def _reset_in_child() -> None:

@@ -15,7 +15,7 @@ import pytest
 import lamina
 from lamina import FixedClock, Vault
 from lamina_engine.index.analysis import STOP_WORDS, Analyzer
-from lamina_engine.recall import pipeline
+from lamina_engine.recall import retrieval
 
 QUESTIONS = 300
 SHORT = 60
@@ -68,7 +68,7 @@ def share_found(vault: Vault, asked: list[tuple[str, str]]) -> float:
 def check_misspelt(vault: Vault, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = questions(vault, count)
     corrected = share_found(vault, asked)
-    monkeypatch.setattr(pipeline, "_correct", lambda _memory, _view, _request, _words: {})
+    monkeypatch.setattr(retrieval, "_correct", lambda _memory, _view, _request, _words: {})
     plain = share_found(vault, asked)
     print(
         f"\n{count} questions with a letter changed: {corrected:.1%} of the hits come back, {plain:.1%} without correction"

@@ -7,7 +7,6 @@ import importlib
 import pkgutil
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import pytest
@@ -135,28 +134,6 @@ def test_every_cached_property_of_the_engine_is_free_in_a_forked_child() -> None
                 found = [each for each in vars(cls).values() if isinstance(each, functools.cached_property)]
                 untracked += [f"{module.name}.{name}" for each in found if vars(each)["lock"] not in after_fork._locks]
     assert untracked == []
-
-
-def test_work_beside_runs_on_a_thread_of_its_name() -> None:
-    later = after_fork.run_beside("example", lambda: threading.current_thread().name)
-    assert later.result().startswith("lamina-example")
-    with pytest.raises(ZeroDivisionError):
-        after_fork.run_beside("example", lambda: 1 // 0).result()
-
-
-def test_work_beside_runs_at_once_where_the_interpreter_is_ending() -> None:
-    program = """
-import atexit, threading
-from lamina_engine import after_fork
-
-after_fork.run_beside("example", int).result()
-
-@atexit.register
-def last():
-    print(after_fork.run_beside("example", lambda: threading.current_thread() is threading.main_thread()).result())
-"""
-    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert found.stdout.split() == ["True"], found.stderr
 
 
 def test_a_fork_waits_for_a_kernel_that_is_being_loaded() -> None:

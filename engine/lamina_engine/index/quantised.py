@@ -13,26 +13,19 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from typing import Any, Final
 
 import numpy as np
 
-from lamina_engine import after_fork
 from lamina_engine.errors import LaminaError
-from lamina_engine.executor import usable_cpus
 from lamina_engine.index import fastscan
+from lamina_engine.index.helper import Helper, claim_helper
 from lamina_engine.index.sealed import Seal
 from lamina_engine.index.vectors import F32, Nearest, VectorBlocks, as_query
 from lamina_kernels.layouts import U8
-
-if TYPE_CHECKING:
-    from concurrent.futures import Future
-
-T = TypeVar("T")
 
 MIN_ROWS: Final = 8_192
 """Below, an exact scan is fast enough."""
@@ -52,9 +45,6 @@ _PIECE_ROWS: Final = 131_072
 _UNEVEN: Final = 2
 _SPARE: Final = 32
 """A piece is asked for twice its share of the rows, and a few more: one that has more is asked again."""
-
-_WAIT_S: Final = 0.01
-"""A thread that is not at work by then is not waited for."""
 
 _SAMPLE: Final = 1_024
 """Training rows, spread evenly over the prefix's vectors: four times as many gave the same recall in five times the time.
@@ -205,37 +195,23 @@ class QuantisedIndex:
             return None
         return QuantisedIndex._of_faiss(index, self.dim, self.trained_on)
 
-    def search(self, query: F32, n: int) -> Nearest:
+    def search(self, query: F32, n: int, helper: Helper | None = None) -> Nearest:
         """Return at most ``n`` rows that promise the largest products, the most promising first.
 
         The scores are those of the codes and only good for choosing; rows without a vector may be among them.
-        `lamina_engine.index.vectors.search` scores and filters.
+        `lamina_engine.index.vectors.search` scores and filters. The ``helper``, or whichever is free, searches half of an
+        index of many rows.
 
         Raises
         ------
         InvalidArgument
             A query of another dimension, or not finite.
         """
-        pieces = self._searches(query)
+        vector = _padded(as_query(query, self.dim)[np.newaxis])
+        pieces = [functools.partial(_search, index, first, vector) for first, index in self._pieces]
         if len(pieces) == 1:
             return pieces[0](min(n, self.rows))
-        shared = SharedSearch(pieces, min(n, self.rows), _same)
-        shared.share()
-        return shared.result()
-
-    def begin(self, query: F32, n: int, then: Callable[[Nearest], T]) -> SharedSearch[T] | None:
-        """Search on a thread beside, which goes on with the rows; None while it helps another.
-
-        Arguments and errors as in `search`. The thread is at work when this returns, but where it takes more than `_WAIT_S`
-        to begin; what nobody has begun is done by who asks for the result.
-        """
-        shared = SharedSearch(self._searches(query), min(n, self.rows), then)
-        return shared if shared.share(wait=True) else None
-
-    def _searches(self, query: F32) -> list[Callable[[int], Nearest]]:
-        """Return the search of each piece, which takes the number of rows."""
-        vector = _padded(as_query(query, self.dim)[np.newaxis])
-        return [functools.partial(_search, index, first, vector) for first, index in self._pieces]
+        return _SharedSearch(pieces, min(n, self.rows)).result(helper or claim_helper())
 
     def save(self, path: Path, *, sync: bool = False, origin: bytes = b"") -> None:
         """Write one file, aside first, then renamed into place.
@@ -319,66 +295,29 @@ def _search(index: Any, first: int, vector: F32, n: int) -> Nearest:
     return Nearest(rows[0] + first if first else rows[0], promises[0])
 
 
-class SharedSearch(Generic[T]):
-    """Search of an index in pieces by one thread or two; who ends it goes on with the rows."""
+class _SharedSearch:
+    """Search of an index in pieces, by one thread or two."""
 
-    def __init__(self, pieces: Sequence[Callable[[int], Nearest]], n: int, then: Callable[[Nearest], T]) -> None:
-        self._pieces, self._n, self._then = pieces, n, then
+    def __init__(self, pieces: Sequence[Callable[[int], Nearest]], n: int) -> None:
+        self._pieces, self._n = pieces, n
         self._waiting, self._found = deque(range(len(pieces))), dict[int, Nearest]()
-        self._each = n if len(pieces) == 1 else min(n, _UNEVEN * n // len(pieces) + _SPARE)
+        self._each = min(n, _UNEVEN * n // len(pieces) + _SPARE)
         """How many rows each piece is asked for at first."""
-        self._claim = deque[None]()
-        """One item while this search holds `_helping`; who takes it gives the lock back, once."""
-        self._left = len(pieces)
-        self._counting = threading.Lock()
-        self._at_work = threading.Lock()
-        """Held until the thread beside is at work."""
-        self._later: Future[None] | None = None
-        self._result: list[T] = []
 
-    def share(self, *, wait: bool = False) -> bool:
-        """Let the thread beside work, too; False while it is busy, or has no CPU.
-
-        With ``wait`` it is at work when this returns, or has not begun within `_WAIT_S`.
-        """
-        if usable_cpus() < 2 or not _helping.acquire(blocking=False):
-            return False
-        self._claim.append(None)
-        self._at_work.acquire()
-        try:
-            self._later = after_fork.run_beside("scan", self._help)
-        except BaseException:
-            self._release()
-            raise
-        if wait:  # without it this thread would keep the interpreter, and the other one wait for its next long call
-            self._at_work.acquire(timeout=_WAIT_S)
-        return True
-
-    def result(self) -> T:
-        """Return what came of the search, after scanning the pieces that nobody has begun."""
-        try:
-            self._work()
-        finally:
-            try:
-                if self._later is not None and not self._later.cancel():
-                    self._later.result()
-            finally:
-                self._release()
-        return self._result[0]
-
-    def _help(self) -> None:
-        if not self._claim:  # it was done without this thread, which could not be started then
-            return
-        self._at_work.release()  # nothing from here to the scan lets go of the interpreter
-        try:
-            self._work()
-        finally:
-            self._release()
-
-    def _release(self) -> None:
-        with contextlib.suppress(IndexError):
-            self._claim.pop()
-            _helping.release()
+    def result(self, helper: Helper | None) -> Nearest:
+        """Return the best rows of all pieces."""
+        task = helper.give(self._work) if helper is not None else None
+        self._work()
+        if task is not None:
+            task.result()
+        best = self._merge()
+        if self._each < self._n:  # some pieces may have more of the best
+            least = best.scores[-1] if len(best.scores) == self._n else -np.inf
+            full = [piece for piece, found in self._found.items() if found.scores[-1] >= least]
+            for piece in full:
+                self._found[piece] = self._pieces[piece](self._n)
+            best = self._merge() if full else best
+        return best
 
     def _work(self) -> None:
         while True:
@@ -387,38 +326,12 @@ class SharedSearch(Generic[T]):
             except IndexError:
                 return
             self._found[piece] = self._pieces[piece](self._each)
-            with self._counting:
-                self._left -= 1
-                is_last = not self._left
-            if is_last:
-                self._result.append(self._then(self._best()))
-
-    def _best(self) -> Nearest:
-        """Return the best of all pieces, asking those for more that may have more."""
-        best = self._merge()
-        if self._each < self._n:
-            least = best.scores[-1] if len(best.scores) == self._n else -np.inf
-            full = [piece for piece, found in self._found.items() if found.scores[-1] >= least]
-            for piece in full:
-                self._found[piece] = self._pieces[piece](self._n)
-            best = self._merge() if full else best
-        return best
 
     def _merge(self) -> Nearest:
         found = [self._found[piece] for piece in range(len(self._pieces))]
-        if len(found) == 1:
-            return found[0]
         rows, promises = (np.concatenate(part) for part in zip(*found, strict=True))
         order = np.argsort(-promises, kind="stable")[: self._n]
         return Nearest(rows[order], promises[order])
-
-
-def _same(found: Nearest) -> Nearest:
-    return found
-
-
-_helping: Final = after_fork.make_lock()
-"""Held while the thread beside works on a search: others do without."""
 
 
 def code_shards(

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from lamina_engine.columns import split_rows
 from lamina_engine.errors import InvalidArgument
+from lamina_engine.index.helper import Helper
 from lamina_kernels.distances import (
     Located,
     best_proposals,
@@ -464,7 +465,7 @@ class Candidates(Protocol):
         """Number of rows covered."""
         ...
 
-    def search(self, query: F32, n: int) -> Nearest:
+    def search(self, query: F32, n: int, helper: Helper | None = None) -> Nearest:
         """Return at most ``n`` rows with the index's own scores, best first."""
         ...
 
@@ -478,7 +479,7 @@ def search(
     n_rows: int | None = None,
     live: Mask | None = None,
     candidates: int = CANDIDATES,
-    first: Nearest | None = None,
+    helper: Helper | None = None,
 ) -> Nearest:
     """Return the k nearest rows: index proposals rescored exactly, and a scan of the tail.
 
@@ -499,8 +500,8 @@ def search(
         wide ones over-fetch until as many selected rows are scored as without a filter.
     candidates : int
         Rows scored exactly; raised to `_SPARE_CANDIDATES` times k (decision 0004).
-    first : Nearest, optional
-        What the index proposes first, where it has been asked for `count_proposals` rows before.
+    helper : Helper, optional
+        Searches the index too, where that has many rows.
 
     Raises
     ------
@@ -522,7 +523,7 @@ def search(
     wanted = max(candidates, _SPARE_CANDIDATES * k)
     is_plain = live is None and index.rows <= stop <= index.rows + _SHORT_TAIL and wanted <= _most_fetched(index)
     if is_plain and best_proposals.ready and blocks.arrays:  # without arrays of their own, rows lie in shards
-        first = first or index.search(vector, _with_ties(index, min(wanted, index.rows)))
+        first = index.search(vector, _with_ties(index, min(wanted, index.rows)), helper)
         found = _best_of_all(blocks, index.rows, stop, first, vector, k, min(wanted, index.rows))
         if found is not None:
             return found
@@ -532,7 +533,7 @@ def search(
     if live is not None and is_short:
         tail = tail[live[covered:stop] != 0]
     beside = tail if is_short else tail[:0]
-    head = _proposed(blocks, index, vector, k, covered, live, wanted, beside, first)
+    head = _proposed(blocks, index, vector, k, covered, live, wanted, beside, helper)
     if head is None:
         return blocks.scan(vector, k, stop=stop, mask=live)
     if is_short:
@@ -541,17 +542,6 @@ def search(
     floor = float(head.scores[k - 1]) if len(head.rows) >= k else None
     rest = blocks.scan(vector, k, start=covered, stop=stop, mask=live, floor=floor)
     return Nearest.best(np.concatenate([head.rows, rest.rows]), np.concatenate([head.scores, rest.scores]), k)
-
-
-def count_proposals(index: Candidates, k: int, stop: int, live: Mask | None = None) -> int:
-    """Return for how many rows `search` asks an index first; 0 where it does without."""
-    selected = stop if live is None else int(np.count_nonzero(live[:stop]))
-    if _exact_is_better(selected, stop, index.rows):
-        return 0
-    covered = min(index.rows, stop)
-    share = (covered if live is None else int(np.count_nonzero(live[:covered]))) / index.rows
-    fetch = _fetched(index, max(CANDIDATES, _SPARE_CANDIDATES * k), share) if share else 0
-    return _with_ties(index, fetch) if 0 < fetch <= _most_fetched(index) else 0
 
 
 def _exact_is_better(selected: int, stop: int, indexed: int) -> bool:
@@ -585,12 +575,12 @@ def _best_of_all(
 
 def _proposed(
     blocks: VectorBlocks, index: Candidates, query: F32, k: int, covered: int, live: Mask | None, wanted: int, beside: Rows,
-    first: Nearest | None,
+    helper: Helper | None,
 ) -> Nearest | None:  # fmt: skip
     """Score the index's proposals among selected rows; None if it takes too many.
 
-    Rows ``beside`` them are scored, too; ``first`` are the proposals of the first round, where they are known. As many
-    selected rows are scored as without a filter, so that recall does not depend on the filter.
+    Rows ``beside`` them are scored, too. As many selected rows are scored as without a filter, so that recall does not
+    depend on the filter.
     """
     selected = covered if live is None else int(np.count_nonzero(live[:covered]))
     share = selected / index.rows
@@ -598,8 +588,7 @@ def _proposed(
         fetch = _fetched(index, wanted, share)
         if fetch > _most_fetched(index):
             return None
-        rows, promises = first or index.search(query, _with_ties(index, fetch))
-        first = None
+        rows, promises = index.search(query, _with_ties(index, fetch), helper)
         # a row with the codes of another promises the same, and which of them the index names is left to chance
         end = int(np.searchsorted(-promises, -promises[fetch - 1], side="right"))
         # copies of one vector promise the same: where so many tie with a hit, the newest copy may be missing

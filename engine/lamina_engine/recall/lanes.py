@@ -6,7 +6,6 @@ fetched, and a small selection is scored exhaustively, so no filter starves a la
 
 from __future__ import annotations
 
-import functools
 import itertools
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -26,7 +25,7 @@ from lamina_engine.index.view import View
 from lamina_kernels.layouts import F32, F64, I64, U32
 
 if TYPE_CHECKING:
-    from lamina_engine.index.quantised import SharedSearch
+    from lamina_engine.index.helper import Helper
 
 Mask = NDArray[np.bool_]
 _NO_ROWS: Final[I64] = np.empty(0, np.int64)
@@ -300,29 +299,14 @@ def _kth(scores: F64, depth: int) -> float:
     return float(np.partition(scores, place)[place])
 
 
-def begin_vectors(view: View, query: F32, selection: Selection, depth: int) -> SharedSearch[Lane] | None:
-    """Begin the vector lane on a thread beside; None where no codes are asked, or it is busy."""
-    index = view.tables.quantised(view.snapshot) if selection.count else None
-    if index is None:
-        return None
-    wanted = vectors.count_proposals(index, depth, view.vector_rows, selection.live)
-    find = functools.partial(vector_lane, view, query, selection, depth)
-    return index.begin(query, wanted, find) if wanted else None
-
-
-def vector_lane(
-    view: View, query: F32, selection: Selection, depth: int, proposed: vectors.Nearest | None = None
-) -> Lane:
-    """Return at most ``depth`` rows with a cosine above 0, nearest first.
-
-    ``proposed`` is what `vectors.search` takes as ``first``.
-    """
+def vector_lane(view: View, query: F32, selection: Selection, depth: int, helper: Helper | None = None) -> Lane:
+    """Return at most ``depth`` rows with a cosine above 0, nearest first."""
     rows = view.vector_rows
     if not rows or not selection.count:
         return EMPTY
     live = selection.live[:rows] if selection.live is not None else None
     index = view.tables.quantised(view.snapshot)
-    found = vectors.search(view.vectors, index, query, depth, n_rows=rows, live=live, first=proposed)
+    found = vectors.search(view.vectors, index, query, depth, n_rows=rows, live=live, helper=helper)
     scores = found.scores.astype(np.float64)  # they descend, equal ones by higher row, as in every lane
     if len(scores) and scores[-1] > 0.0:  # as a rule
         return Lane(found.rows, scores)

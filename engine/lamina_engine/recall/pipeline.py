@@ -13,11 +13,10 @@ from msgspec import Struct
 
 from lamina_engine.chunks.reading import select_chunks
 from lamina_engine.errors import InvalidArgument
-from lamina_engine.index.analysis import QueryTerm, query_analyzer
+from lamina_engine.index.analysis import query_analyzer
 from lamina_engine.index.languages import language_of
-from lamina_engine.index.scoring import Bm25
 from lamina_engine.index.view import View
-from lamina_engine.profiles import Lexical, Profile
+from lamina_engine.profiles import Profile
 from lamina_engine.recall.candidates import (
     Candidates,
     fill_up,
@@ -31,28 +30,18 @@ from lamina_engine.recall.diversity import arrange, count_parents, fold, limit_s
 from lamina_engine.recall.explain import Explained
 from lamina_engine.recall.factlane import FULL, NOTHING, FactLane, add_facts, fact_lane
 from lamina_engine.recall.filters import evaluate, live_mask, parse_filter, select_rows
-from lamina_engine.recall.lanes import (
-    EMPTY,
-    Bonus,
-    Lane,
-    PreferredRows,
-    Selection,
-    Words,
-    begin_vectors,
-    cosines,
-    vector_lane,
-)
+from lamina_engine.recall.lanes import Lane, Selection, Words, cosines
 from lamina_engine.recall.pack import pack
 from lamina_engine.recall.pages import Page, first_page, has_all
-from lamina_engine.recall.relevance import LOOKED_AT, WORD_TABLE, rate_rows
+from lamina_engine.recall.relevance import LOOKED_AT, rate_rows
 from lamina_engine.recall.request import Request, make_request
+from lamina_engine.recall.retrieval import ask_lanes, weigh
 from lamina_engine.recall.time_window import WindowCandidates, find_window, require_window
-from lamina_engine.recall.whose import find_scopes, preferred_rows, require_scopes, weighing_rows
+from lamina_engine.recall.whose import find_scopes, require_scopes
 from lamina_engine.results import Chunk, Hit, Snippet
 from lamina_kernels.layouts import BOOL, F32, F64, I64
 
 if TYPE_CHECKING:
-    from lamina_engine.embed.protocol import Embedder
     from lamina_engine.memory import Memory
     from lamina_engine.recall.clauses import Operators
     from lamina_engine.recall.expansion import LinkedHit
@@ -61,10 +50,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_PARALLEL_ROWS: Final = 1 << 18
-"""Least rows at which a second thread for the codes pays off: in smaller vaults threads wait longer for each other than a scan takes."""
-_AHEAD_ROWS: Final = 1 << 16
-"""The same where the request brings its vector, which is searched while the words are weighed (100,000 rows: 1.36 against 1.21 ms)."""
 _NO_ROWS: Final = np.empty(0, np.int64)
 DEFAULT: Final = "default"
 
@@ -361,13 +346,13 @@ def _rank(memory: Memory, view: View, request: Request, page: Page, *, with_fact
 
         nearest, selection, unknown = place_candidates(view, selection, request.candidates)
         share = _given_share(memory, view, request)
-        words, lanes, query, corrections = _ask_lanes(
+        words, lanes, query, corrections = ask_lanes(
             memory, view, request, page.depth, selection, bonuses, vector=False
         )
         lanes, whole = (lanes[0], nearest), True
     else:
         share = _vector_share(memory, view, request)
-        words, lanes, query, corrections = _ask_lanes(
+        words, lanes, query, corrections = ask_lanes(
             memory, view, request, page.depth, selection, bonuses, vector=share > 0.0
         )
         share = share if query is not None else 0.0
@@ -463,7 +448,7 @@ def _rate_rows(
 ) -> F64:
     """Return the confidence of some rows."""
     if "lexical" not in request.lanes:  # what it means to be near does not depend on the lanes
-        words = _weigh(view, request, query_analyzer().query(request.text, view.languages))
+        words = weigh(view, request, query_analyzer().query(request.text, view.languages))
     share = memory.embedder_for(view.snapshot.space).lane_weight if query is not None else 0.0
     names = count_names(view, (term.surfaces[0] for term in words.unknown)) if words.unknown else 0
     return rate_rows(
@@ -589,123 +574,6 @@ def _intent(view: View, request: Request) -> str | None:
     return request.intent or classify(request.text).name
 
 
-def _ask_lanes(
-    memory: Memory,
-    view: View,
-    request: Request,
-    depth: int,
-    selection: Selection,
-    bonuses: tuple[Bonus, ...],
-    *,
-    vector: bool,
-) -> tuple[Words, tuple[Lane, Lane], F32 | None, Corrections]:
-    """Run the word and vector lanes, in parallel in larger vaults.
-
-    Returns
-    -------
-    (words, lanes, query, corrections)
-        The query's vector is None where no vector lane was asked for, or the question has none.
-    """
-    asked = "lexical" in request.lanes
-    running = None
-    if vector and asked and view.rows >= _AHEAD_ROWS and request.vector is not None and request.vector.any():
-        running = begin_vectors(view, request.vector, selection, depth)
-    terms = query_analyzer().query(request.text, view.languages) if asked or request.vector is None else []
-    words = _weigh(view, request, terms if asked else [], bonuses if asked else ())
-    corrections: Corrections = _correct(memory, view, request, words) if words.unknown else {}
-    if corrections:
-        from lamina_engine.recall.spelling import corrected_terms
-
-        words = _weigh(view, request, corrected_terms(terms, corrections, query_analyzer(), view.languages), bonuses)
-    query = _query_vector(memory, view, request, words, terms, corrections) if vector else None
-    if running is None and query is not None and asked and view.rows >= _PARALLEL_ROWS:
-        running = begin_vectors(view, query, selection, depth)
-    if running is not None:
-        lexical, nearest = words.lane(selection, depth), running.result()
-    else:
-        nearest = vector_lane(view, query, selection, depth) if query is not None else EMPTY
-        lexical = words.lane(selection, depth, nearest.rows)
-    preferred: list[PreferredRows] = []
-    if request.window is not None:
-        preferred.append(WindowCandidates(view, selection, request.window, enough=depth // 5))
-    if request.scopes:
-        preferred.append(PreferredRows(preferred_rows(request.scopes), selection, depth // 5))
-    around = query
-    for near in preferred:
-        lexical = near.complete(lexical, lambda rows: words.lane(rows, depth))
-        if around is not None:
-            nearest = near.complete(nearest, lambda rows: vector_lane(view, around, rows, depth))
-    return words, (lexical, nearest), query, corrections
-
-
-def _weigh(view: View, request: Request, terms: list[QueryTerm], bonuses: tuple[Bonus, ...] = ()) -> Words:
-    """Return a question's terms with their weights."""
-    return Words(view, terms, bm25_of(request.profile.lexical), bonuses, weighing_rows(request.scopes))
-
-
-def _query_vector(
-    memory: Memory, view: View, request: Request, words: Words, terms: list[QueryTerm], corrections: Corrections
-) -> F32 | None:
-    """Return the caller's query vector or embed the text; None for a zero vector."""
-    vector = request.vector
-    if vector is None:
-        memory.check_space(view.snapshot, None)
-        embedder = memory.embedder_for(view.snapshot.space)
-        if _is_word_table(view):
-            if "lexical" not in request.lanes:
-                words = _weigh(view, request, terms)
-            vector = _weigh_words(embedder, request.text, words, corrections)
-        vector = embedder.embed_query(request.text) if vector is None else vector
-    return vector if np.count_nonzero(vector) else None
-
-
 def _has_types(view: View, types: tuple[str, ...]) -> bool:
     view.categories.column(view.snapshot, "type")  # reads the names
     return not view.rows or any(view.categories.code("type", name) >= 0 for name in types)
-
-
-def _is_word_table(view: View) -> bool:
-    return view.snapshot.space is not None and view.snapshot.space.identity.startswith(WORD_TABLE)
-
-
-def _weigh_words(embedder: Embedder, text: str, asked: Words, corrections: Corrections) -> F32 | None:
-    """Return a question's vector, its words weighed by rarity; None where all are stop words."""
-    # A model that reads sentences weighs words by itself; a mean of word vectors is mostly what every question has. What
-    # is stored depends on its text alone, so only the question is weighed. A misspelt word has the vector of its pieces,
-    # which means something else: the nearest word stands for it, and a word that neither rows nor table know counts nothing.
-    from lamina_engine.embed.bundled import WordLlamaEmbedder
-
-    if not isinstance(embedder, WordLlamaEmbedder):
-        return None
-    if corrections:
-        from lamina_engine.recall.spelling import corrected_text
-
-        text = corrected_text(text, corrections, query_analyzer())
-    words, rarity = text.split(), asked.rarity()
-    for form in [form for term in asked.unknown for form in term.surfaces if not embedder.has_word(form)]:
-        rarity[form] = 0.0
-    rarities = [[rarity.get(term.surface, 0.0) for term in query_analyzer().tokens(word)] for word in words]
-    weights = [max(each, default=0.0) for each in rarities]
-    return embedder.embed_weighted(words, weights) if any(weights) else None
-
-
-def _correct(memory: Memory, view: View, request: Request, words: Words) -> Corrections:
-    """Return the nearest words for those that no row holds."""
-    from lamina_engine.recall.spelling import find_corrections
-
-    operators = [clause.text for clause in request.parsed.clauses] if request.parsed is not None else []
-    found = find_corrections(view, query_analyzer(), request.text, words.unknown, operators)
-    if not found or not _is_word_table(view):
-        return found
-    from lamina_engine.embed.bundled import WordLlamaEmbedder
-
-    embedder = memory.embedder_for(view.snapshot.space)
-    if isinstance(embedder, WordLlamaEmbedder):  # a word of its own is no misspelling: "phone" where no row has one
-        found = {word: nearest for word, nearest in found.items() if not embedder.has_word(word)}
-    return found
-
-
-@functools.lru_cache(maxsize=32)
-def bm25_of(p: Lexical) -> Bm25:
-    """Return the scoring of words that a profile asks for."""
-    return Bm25(k1=p.k1, b=p.b, body=p.body, header=p.header, context=p.context, surface=p.surface)

@@ -14,8 +14,8 @@ from lamina_engine.index.analysis import query_analyzer
 from lamina_engine.profiles import BUILT_IN
 from lamina_engine.recall.absence import Arguments, Remedy, diagnose
 from lamina_engine.recall.lanes import Words
-from lamina_engine.recall.pipeline import bm25_of
 from lamina_engine.recall.request import MAX_K
+from lamina_engine.recall.retrieval import bm25_of
 
 if TYPE_CHECKING:
     from lamina_engine.memory import Memory

@@ -7,12 +7,12 @@ are in the order of the whole, so ties, cuts and watermarks mean the same in bot
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lamina_engine.index.helper import Helper
 from lamina_engine.index.inverted import InvertedLists, TermPostings
 from lamina_engine.index.keys import Hashes, KeyIndex
 from lamina_engine.index.quantised import QuantisedIndex
@@ -223,8 +223,9 @@ class MergedCodes(QuantisedIndex):
         self.trained_on, self.faiss_version = codes[0].trained_on, codes[0].faiss_version
         self._shards, self._own = tuple(shards), tuple(codes)
 
-    def search(self, query: F32, n: int) -> Nearest:
+    def search(self, query: F32, n: int, helper: Helper | None = None) -> Nearest:
         """Return at most ``n`` rows that promise the largest products, the most promising first."""
+        del helper  # shards answer one after the other
         rows, promises = [_NO_ROWS], [np.empty(0, np.float32)]
         for shard, codes in zip(self._shards, self._own, strict=True):
             found = shard.propose(codes, query, n)
@@ -232,10 +233,6 @@ class MergedCodes(QuantisedIndex):
             rows.append(shard.rows[found.rows[seen]])
             promises.append(found.scores[seen])
         return Nearest.best(np.concatenate(rows), np.concatenate(promises), min(n, self.rows))
-
-    def _searches(self, query: F32) -> list[Callable[[int], Nearest]]:
-        """Return one search, of all shards."""
-        return [partial(self.search, query)]
 
 
 class MergedKeys(KeyIndex):

@@ -9,6 +9,7 @@ import pytest
 
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.index import vectors
+from lamina_engine.index.helper import Helper
 from lamina_engine.index.vectors import F32, Nearest, search
 from lamina_kernels.distances import best_proposals, gather_exact_dots
 from tests.oracles.vectors import by_hand, check_equal, split, unit
@@ -22,7 +23,8 @@ class Proposes:
         self.rows = rows
         self.asked: list[int] = []
 
-    def search(self, query: F32, n: int) -> Nearest:
+    def search(self, query: F32, n: int, helper: Helper | None = None) -> Nearest:
+        del helper
         self.asked.append(n)
         promises = np.round(self.matrix @ query, 4)  # as coarse as a codebook: equal rows promise the same
         rows = np.argsort(-promises, kind="stable")[:n]
@@ -101,7 +103,8 @@ def test_the_newest_of_many_copies_is_found() -> None:
 class ProposesInAnyOrder(Proposes):
     """The same, with ties in the opposite order: nothing says which of equal codes come first."""
 
-    def search(self, query: F32, n: int) -> Nearest:
+    def search(self, query: F32, n: int, helper: Helper | None = None) -> Nearest:
+        del helper
         self.asked.append(n)
         promises = np.round(self.matrix @ query, 4)
         rows = np.lexsort((-np.arange(self.rows), -promises))[:n]

@@ -5,18 +5,17 @@ import itertools
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import faiss
 import numpy as np
 import pytest
 
-from lamina_engine import after_fork
 from lamina_engine.errors import InvalidArgument, LaminaError
-from lamina_engine.index import fastscan, quantised
+from lamina_engine.index import fastscan, helper, quantised
+from lamina_engine.index.helper import claim_helper
 from lamina_engine.index.quantised import QuantisedIndex, VectorsDamaged, covered_rows, train_rows
 from lamina_engine.index.vectors import F32, Nearest, VectorBlocks, scan, search
 
@@ -382,110 +381,66 @@ def test_pieces_promise_what_the_whole_does(tmp_path: Path, monkeypatch: pytest.
         assert longer.rows == 29_952
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def two_cpus(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(quantised, "usable_cpus", lambda: 2)
+    monkeypatch.setattr(helper, "usable_cpus", lambda: 2)
 
 
+@pytest.fixture
 def in_pieces(monkeypatch: pytest.MonkeyPatch) -> QuantisedIndex:
     monkeypatch.setattr(quantised, "SPLIT_ROWS", 8_192)
     monkeypatch.setattr(quantised, "_PIECE_ROWS", 5_000)
     return built(blocks_of(clustered(29_000, 32)), 29_000)
 
 
-@pytest.mark.parametrize("split", [False, True])
-def test_a_search_begun_beside_finds_what_any_search_does(monkeypatch: pytest.MonkeyPatch, split: bool) -> None:
-    index = in_pieces(monkeypatch) if split else sample_index()
-    for query in clustered(20, 32, seed=1):
-        running = index.begin(query, 300, lambda found: (found, threading.current_thread().name))
-        assert running is not None
-        found, where = running.result()
-        assert split or where.startswith("lamina-scan")
-        former = index.search(query, 300)
-        np.testing.assert_array_equal(found.rows, former.rows)
-        np.testing.assert_array_equal(found.scores, former.scores)
-
-
-def test_one_search_at_a_time_has_help() -> None:
-    index, query, may_end = sample_index(), clustered(1, 32)[0], threading.Event()
-    running = index.begin(query, 10, lambda found: (may_end.wait(10.0), found)[1])
-    assert running is not None
-    assert index.begin(query, 10, lambda found: found) is None
-    np.testing.assert_array_equal(index.search(query, 10).rows, index.search(query, 10).rows)  # and none waits for it
-    may_end.set()
-    assert len(running.result().rows) == 10
-
-
-def test_on_one_cpu_nobody_helps(monkeypatch: pytest.MonkeyPatch) -> None:
-    query = clustered(1, 32)[0]
-    ref = in_pieces(monkeypatch).search(query, 300)
-    monkeypatch.setattr(quantised, "usable_cpus", lambda: 1)
-    assert sample_index().begin(query, 300, lambda found: found) is None
-    np.testing.assert_array_equal(in_pieces(monkeypatch).search(query, 300).rows, ref.rows)
-
-
-def test_an_error_beside_is_raised_and_the_thread_is_free_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    index, query = in_pieces(monkeypatch), clustered(1, 32)[0]
-
-    def fail(found: Nearest) -> None:
-        raise OSError(f"{len(found.rows)} rows")
-
-    for _ in range(3):
-        running = index.begin(query, 300, fail)
-        assert running is not None
-        with pytest.raises(OSError, match="300 rows"):
-            running.result()
-    again = index.begin(query, 300, lambda found: found.rows)
-    assert again is not None
-    np.testing.assert_array_equal(again.result(), index.search(query, 300).rows)
-
-
-def test_an_interrupt_while_a_search_is_handed_over_keeps_no_help_from_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    index, query = in_pieces(monkeypatch), clustered(1, 32)[0]
-
-    def interrupted(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(after_fork, "run_beside", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            index.begin(query, 10, lambda found: found)
-    again = index.begin(query, 10, lambda found: found)
-    assert again is not None
-    assert len(again.result().rows) == 10
-
-
-def test_work_that_was_done_already_is_not_done_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    index, query, left = in_pieces(monkeypatch), clustered(1, 32)[0], list[Callable[[], None]]()
-
-    def at_once(_: str, work: Callable[[], None]) -> Future[None]:
-        left.append(work)  # an executor whose thread could not be started keeps it
-        work()
-        done = Future[None]()
-        done.set_result(None)
-        return done
-
-    with monkeypatch.context() as patch:
-        patch.setattr(after_fork, "run_beside", at_once)
-        first = index.begin(query, 10, lambda found: found)
-        assert first is not None
-        first.result()
+@pytest.mark.usefixtures("two_cpus")
+@pytest.mark.parametrize("has", ["the helper", "a helper that is busy", "none"])
+def test_pieces_find_what_one_scan_does_whoever_helps(in_pieces: QuantisedIndex, has: str) -> None:
     may_end = threading.Event()
-    second = index.begin(query, 10, lambda found: (may_end.wait(10.0), found)[1])
-    assert second is not None
-    left[0]()  # while the second one has the thread
-    assert index.begin(query, 10, lambda found: found) is None
+    claimed = claim_helper()
+    assert claimed is not None
+    if has == "a helper that is busy":
+        claimed.give(may_end.wait)
+    for query in clustered(20, 32, seed=1):
+        found = in_pieces.search(query, 300, None if has == "none" else claimed)
+        whole = in_pieces.search(query, in_pieces.rows)
+        np.testing.assert_array_equal(found.scores, whole.scores[:300])
+        sure = found.scores > found.scores[-1]  # of those that tie with the last any may be left out
+        assert set(found.rows[sure]) == set(whole.rows[: np.count_nonzero(sure)])
     may_end.set()
-    assert len(second.result().rows) == 10
 
 
-def test_a_search_that_nobody_waits_for_frees_the_thread() -> None:
-    index, query, ended = sample_index(), clustered(1, 32)[0], threading.Event()
-    assert index.begin(query, 10, lambda _: ended.set()) is not None
-    assert ended.wait(10.0)
-    for _ in range(1000):
-        if (running := index.begin(query, 10, lambda found: found)) is not None:
-            break
-        time.sleep(0.01)
-    assert running is not None
-    assert len(running.result().rows) == 10
+@pytest.mark.usefixtures("two_cpus")
+def test_the_helper_scans_pieces(in_pieces: QuantisedIndex, monkeypatch: pytest.MonkeyPatch) -> None:
+    names, query, both = set[str](), clustered(1, 32)[0], threading.Barrier(2, timeout=10.0)
+    search = quantised._search
+
+    def note(index: Any, first: int, vector: F32, n: int) -> Nearest:
+        name = threading.current_thread().name
+        if name not in names:
+            names.add(name)
+            both.wait()  # neither thread takes all pieces before the other has begun
+        return search(index, first, vector, n)
+
+    monkeypatch.setattr(quantised, "_search", note)
+    in_pieces.search(query, 300)
+    assert len(names) == 2
+    assert any(name.startswith("lamina-helper") for name in names)
+
+
+def test_an_error_of_the_helper_is_raised(in_pieces: QuantisedIndex, monkeypatch: pytest.MonkeyPatch) -> None:
+    search, query, begun = quantised._search, clustered(1, 32)[0], threading.Event()
+    monkeypatch.setattr(helper, "usable_cpus", lambda: 2)
+
+    def fail(index: Any, first: int, vector: F32, n: int) -> Nearest:
+        if threading.current_thread().name.startswith("lamina-helper"):
+            begun.set()
+            raise OSError("cut off")
+        assert begun.wait(10.0)
+        return search(index, first, vector, n)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(quantised, "_search", fail)
+        with pytest.raises(OSError, match="cut off"):
+            in_pieces.search(query, 300)
+    assert len(in_pieces.search(query, 300).rows) == 300

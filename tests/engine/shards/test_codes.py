@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +12,8 @@ import pytest
 
 import lamina
 from lamina import FixedClock, Vault
-from lamina_engine.index import quantised, vectors
-from lamina_engine.recall import pipeline
-from lamina_kernels.layouts import F32
+from lamina_engine.index import helper, quantised, vectors
+from lamina_engine.recall import retrieval
 from tests.engine.shards import corpus
 from tests.engine.shards.corpus import NOW, plain, records, reopened, small_codes
 from tests.engine.store.objectstores import Machines
@@ -198,32 +197,29 @@ def test_each_machine_has_its_own_beside_its_cache(
 
 @pytest.mark.parametrize("name", ["local", "sharded"])
 @pytest.mark.parametrize("pieces", [1, 4])
-def test_codes_scanned_beside_the_words_change_no_answer(
+def test_words_searched_beside_the_codes_change_no_answer(
     place: Path, monkeypatch: pytest.MonkeyPatch, name: str, pieces: int
 ) -> None:
     if pieces > 1:
         monkeypatch.setattr(quantised, "SPLIT_ROWS", 256)
         monkeypatch.setattr(quantised, "_PIECE_ROWS", 64)
-    monkeypatch.setattr(quantised, "usable_cpus", lambda: 2)
+    monkeypatch.setattr(helper, "usable_cpus", lambda: 2)
     monkeypatch.setattr(vectors, "_MOST", 1)  # so few rows would be scanned
-    begin, begun = quantised.QuantisedIndex.begin, list[bool]()
+    give, given = helper.Helper.give, list[Callable[[], Any]]()
 
-    def count(index: quantised.QuantisedIndex, query: F32, n: int, then: Any) -> Any:
-        running = begin(index, query, n, then)
-        begun.append(running is not None)
-        return running
+    def note(self: helper.Helper, work: Callable[[], Any]) -> Any:
+        given.append(work)
+        return give(self, work)
 
-    monkeypatch.setattr(quantised.QuantisedIndex, "begin", count)
     vector = np.random.default_rng(3).standard_normal(256).astype(np.float32)
 
     def ask(vault: Vault) -> list[Any]:
-        given = [plain(vault.recall(query, vector=vector, k=10).to_dict()) for query in QUERIES]
-        return [*corpus.answers(vault, every=7), *given]
+        found = [plain(vault.recall(query, vector=vector, k=10).to_dict()) for query in QUERIES]
+        return [*corpus.answers(vault, every=7), *found]
 
     with reopened(place / name, mode="r") as vault:
         before = ask(vault)
-        assert not begun
-        for name in ("_PARALLEL_ROWS", "_AHEAD_ROWS"):
-            monkeypatch.setattr(pipeline, name, 0)
+        monkeypatch.setattr(helper.Helper, "give", note)
+        monkeypatch.setattr(retrieval, "_HELPED_ROWS", 0)
         assert ask(vault) == before
-        assert sum(begun) > 20
+        assert len(given) > 20
