@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from lamina_engine import after_fork, columns
 from lamina_engine.clock import MISSING_US
+from lamina_engine.errors import LaminaError
 from lamina_engine.index import inverted
 from lamina_engine.index.analysis import ANALYSIS_ID, Analyzer, language_mark
 from lamina_engine.index.cache import Cache
@@ -27,6 +28,7 @@ from lamina_engine.index.tail import Tail, TailWords
 from lamina_engine.index.terms import TermsDamaged, concat_terms, open_terms, read_only, slice_terms, surface_texts
 from lamina_engine.index.textindex import PARTS, TextIndex, TextIndexDamaged, encodable, open_index
 from lamina_engine.index.vectors import VectorBlocks
+from lamina_engine.store.manifest import read_current
 from lamina_engine.store.segments import Segment
 from lamina_engine.store.snapshot import Rows, Snapshot
 from lamina_kernels.inverted import find_terms_numpy, invert
@@ -159,7 +161,8 @@ class Tables(Cache):
         self._analyzers: list[Analyzer] = []
         """Of the threads that analyse the log's rows; see `forget_words`."""
         self._text: _OpenText | None = None
-        self._quantised: tuple[str, QuantisedIndex] | None = None
+        self._quantised: dict[str, QuantisedIndex] = {}
+        """Vector codes by name, of two versions: while a writer goes on to new ones, recalls still read those before."""
         self._unreadable: tuple[str, tuple[int, int, int]] | None = None
         """Vector codes that could not be read, and the stamp of their file."""
         self._distrusted = set(distrusted)
@@ -279,25 +282,29 @@ class Tables(Cache):
             return None
         name = str(record["file"])
         with self._codes_lock:  # one of its own: words are looked up while codes are read
-            if self._quantised is None or self._quantised[0] != name:
-                stamp = _stamp(f"{self.folder}{os.sep}{name}")
-                if self._unreadable == (name, stamp):
-                    return None
-                try:
-                    index = QuantisedIndex.open(self.folder / name)
-                    if snapshot.space is not None and index.dim != snapshot.space.dim:
-                        raise VectorsDamaged(
-                            f"its vectors have {index.dim} dimensions, the vault's {snapshot.space.dim}"
-                        )
-                    self._quantised = (name, index)
-                except OSError as error:
-                    if isinstance(error, VectorsDamaged | FileNotFoundError):
-                        self._unreadable = (name, stamp)
-                    logger.warning(
-                        "the vector index %s cannot be read (%s); every row is scanned until it is rebuilt", name, error
+            found = self._quantised.get(name)
+            if found is not None:
+                return found
+            stamp = _stamp(f"{self.folder}{os.sep}{name}")
+            if self._unreadable == (name, stamp):
+                return None
+            try:
+                index = QuantisedIndex.open(self.folder / name)
+                if snapshot.space is not None and index.dim != snapshot.space.dim:
+                    raise VectorsDamaged(f"its vectors have {index.dim} dimensions, the vault's {snapshot.space.dim}")
+            except OSError as error:
+                if isinstance(error, FileNotFoundError) and not self._is_newest(snapshot):
+                    return (
+                        None  # a writer has removed it since, which is not told: the next recall reads a newer version
                     )
-                    return None
-            return self._quantised[1]
+                if isinstance(error, VectorsDamaged | FileNotFoundError):
+                    self._unreadable = (name, stamp)
+                logger.warning(
+                    "the vector index %s cannot be read (%s); every row is scanned until it is rebuilt", name, error
+                )
+                return None
+            self._hold(name, index)
+            return index
 
     def has_codes(self, snapshot: Snapshot) -> bool:
         """Tell whether a version has vector codes to be read before it is asked."""
@@ -351,7 +358,18 @@ class Tables(Cache):
 
     def put_quantised(self, name: str, index: QuantisedIndex) -> None:
         """Remember vector codes just built under the name that the next version will give them."""
-        self._quantised = (name, index)
+        with self._codes_lock:
+            self._hold(name, index)
+
+    def _is_newest(self, snapshot: Snapshot) -> bool:
+        try:
+            return read_current(self.folder.parent) == snapshot.name
+        except LaminaError:
+            return True
+
+    def _hold(self, name: str, index: QuantisedIndex) -> None:
+        held = [(known, codes) for known, codes in self._quantised.items() if known != name]
+        self._quantised = dict([*held[-1:], (name, index)])
 
     def terms(self, snapshot: Snapshot, segment: Segment, kept: BodyWords | None = None) -> TermRows:
         """Return a segment's forward lists from memory, their file, or else the log.
@@ -609,7 +627,7 @@ class Tables(Cache):
             self._terms.clear()
             self._segment_lists.clear()
             self._lists = None
-            self._text = self._quantised = None
+            self._text, self._quantised = None, {}
             self._blocks = (), None
 
     def _open_keys(self, snapshot: Snapshot) -> None:
