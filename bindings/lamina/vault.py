@@ -865,7 +865,7 @@ class Vault:
 
         Notes
         -----
-        Deterministic: equal vault, query, profile and clock give equal bytes, except for ``snapshot`` and ``took_ms``.
+        Deterministic: equal files, query, profile and clock give equal bytes, except for ``snapshot`` and ``took_ms``.
 
         Examples
         --------
