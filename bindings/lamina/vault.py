@@ -212,7 +212,7 @@ def vault_place(path: PathLike | None = None, *, create: bool = False) -> tuple[
         files = PublishedFiles(place)
         return files.root, files
     if place is not None:
-        return Path(place), None
+        return path_of(place), None
     if create:
         return Path(location.FOLDER), None
     raise VaultNotFound(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -46,9 +47,11 @@ def ids_of(value: object, name: str = "ids", *, alone: bool = False) -> list[str
 
 def path_of(value: object, name: str = "path") -> Path:
     """Return a path."""
-    if isinstance(value, str | os.PathLike):
-        return Path(value)
-    raise InvalidArgument(f"{describe_value(name, value)}; give the path of a file or folder")
+    if not isinstance(value, str | os.PathLike):
+        raise InvalidArgument(f"{describe_value(name, value)}; give the path of a file or folder")
+    if "\0" in str(value):
+        raise InvalidArgument(f"{name}={value!r} holds a character NUL, which no path has")
+    return Path(value)
 
 
 def paths_of(value: object, name: str = "path") -> list[str]:
@@ -69,3 +72,18 @@ def flag_of(value: object, name: str) -> bool:
     if not isinstance(value, bool):
         raise InvalidArgument(f"{name}={value!r} must be True or False")
     return value
+
+
+def seconds_of(value: object, name: str) -> float:
+    """Return a length of time."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 <= value < math.inf:
+        raise InvalidArgument(f"{name}={value!r} must be a number of seconds from 0 up")
+    return value
+
+
+def check_methods(value: object, name: str, methods: tuple[str, ...], example: str) -> None:
+    """Raise `InvalidArgument` where an object, if any is given, lacks a method."""
+    if value is not None and (
+        isinstance(value, type) or not all(callable(getattr(value, each, None)) for each in methods)
+    ):
+        raise InvalidArgument(f"{name}={value!r} must be one like {example}, or None")

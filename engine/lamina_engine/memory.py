@@ -18,11 +18,12 @@ from numpy.typing import NDArray
 
 from lamina_engine import after_fork
 from lamina_engine import config as configuration
+from lamina_engine.arguments import check_methods, seconds_of
 from lamina_engine.chunks import access_journal as accesses
 from lamina_engine.clock import Clock, FixedClock, Instant, utc_datetime
 from lamina_engine.embed.protocol import Embedder
 from lamina_engine.embed.resolve import EmbedderSpec as Spec
-from lamina_engine.embed.resolve import embedder_name, resolve
+from lamina_engine.embed.resolve import check_embedder, embedder_name, resolve
 from lamina_engine.errors import (
     EmbedderMismatch,
     EmbeddingError,
@@ -30,6 +31,7 @@ from lamina_engine.errors import (
     LaminaError,
     VaultLocked,
     VaultReadOnly,
+    describe_value,
 )
 from lamina_engine.index import native
 from lamina_engine.index.tables import NO_MORE, BulkHint, Tables
@@ -81,6 +83,12 @@ class Memory:
     ) -> None:
         if mode not in ("r", "w"):
             raise InvalidArgument(f"mode={mode!r} must be 'r' (read) or 'w' (read and write)")
+        check_methods(clock, "clock", ("now_us",), "lamina.FixedClock(moment)")
+        check_methods(redactor, "redactor", ("clean", "clean_batch"), "lamina.Redactor(action)")
+        seconds_of(lock_timeout_s, "lock_timeout_s")
+        check_embedder(embedder)
+        if not isinstance(settings, Mapping | None):
+            raise InvalidArgument(f"{describe_value('settings', settings)}; give a mapping of names to values")
         if create and mode == "w":
             Store.create(root, clock=clock, files=files, lock_timeout_s=lock_timeout_s, check_trust=check_trust)
         self.root = root

@@ -16,6 +16,7 @@ from lamina_engine.errors import InvalidArgument, InvalidConfig
 EmbedderSpec = str | Embedder | Mapping[str, object] | Callable[[list[str]], object] | None
 """A name, an embedder, a mapping of options, a function from texts to vectors, or None for the default."""
 
+_WHOLE = "wordllama-256"
 NAMES = ("default", "wordllama", "wordllama-128", "wordllama-64", "minilm", "none")
 
 
@@ -52,6 +53,23 @@ class NoEmbedder:
         return np.zeros(0, dtype=np.float32)
 
 
+def check_embedder(spec: object) -> None:
+    """Raise `InvalidArgument` for what `resolve` takes for no embedder, without loading any.
+
+    Options of a mapping are not looked at.
+    """
+    if isinstance(spec, str) and spec not in (*NAMES, _WHOLE):
+        hint = "; an endpoint needs its model too: {'url': …, 'model': …}" if "://" in spec else ""
+        raise InvalidArgument(f"embedder={spec!r} is not known; give one of {', '.join(NAMES)}{hint}")
+    if isinstance(spec, type):
+        raise InvalidArgument(f"embedder={spec.__name__} is a class; give an instance of it")
+    if not (spec is None or isinstance(spec, str | Mapping) or _is_embedder(spec) or callable(spec)):
+        raise InvalidArgument(
+            f"embedder={spec!r} is none; give one of {', '.join(NAMES)}, an embedder, a function, or a mapping with "
+            "'url' and 'model'"
+        )
+
+
 def resolve(spec: EmbedderSpec = None) -> Embedder:
     """Return the embedder of a specification; its model is loaded at the first text.
 
@@ -60,30 +78,25 @@ def resolve(spec: EmbedderSpec = None) -> Embedder:
     >>> resolve("none").dim
     0
     """
+    check_embedder(spec)
     if spec is None:
         return _make_named("default")
     if isinstance(spec, str):
         return _make_named(spec)
     if isinstance(spec, Mapping):
         return _make_configured(dict(spec))
-    if isinstance(spec, type):
-        raise InvalidArgument(f"embedder={spec.__name__} is a class; give an instance of it")
     if _is_embedder(spec):
         return spec
-    if callable(spec):
-        from lamina_engine.embed.remote import CallableEmbedder
+    from lamina_engine.embed.remote import CallableEmbedder
 
-        return CallableEmbedder(spec, None, _function_name(spec))
-    raise InvalidArgument(
-        f"embedder={spec!r} is none; give one of {', '.join(NAMES)}, an embedder, a function, or a mapping with "
-        "'url' and 'model'"
-    )
+    function = cast("Callable[[list[str]], object]", spec)
+    return CallableEmbedder(function, None, _function_name(function))
 
 
 def _make_named(name: str) -> Embedder:
     from lamina_engine.embed.bundled import WordLlamaEmbedder
 
-    if name in ("default", "wordllama", "wordllama-256"):
+    if name in ("default", "wordllama", _WHOLE):
         return WordLlamaEmbedder()
     if name in ("wordllama-128", "wordllama-64"):
         return WordLlamaEmbedder(int(name.rpartition("-")[2]))
@@ -91,10 +104,7 @@ def _make_named(name: str) -> Embedder:
         from lamina_engine.embed.minilm import MiniLMEmbedder
 
         return MiniLMEmbedder()
-    if name == "none":
-        return NoEmbedder()
-    hint = "; an endpoint needs its model too: {'url': …, 'model': …}" if "://" in name else ""
-    raise InvalidArgument(f"embedder={name!r} is not known; give one of {', '.join(NAMES)}{hint}")
+    return NoEmbedder()
 
 
 def _make_configured(options: dict[str, object]) -> Embedder:
@@ -116,7 +126,7 @@ def _make_configured(options: dict[str, object]) -> Embedder:
             f"the embedder {name!r} takes no options here; allowed with options are 'wordllama' and 'minilm', or "
             "'url' and 'model' without a name"
         )
-    return _make_named(str(name))
+    return resolve(str(name))
 
 
 def _construct(kind: Callable[..., object], options: dict[str, object]) -> Embedder:
