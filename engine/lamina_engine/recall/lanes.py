@@ -156,6 +156,8 @@ class Words:
             found.append(term if all(held) else _held(term, held))
         self.unknown = [term for term, rows in zip(self._terms, counts, strict=True) if not rows]
         """Terms that no row of the view holds."""
+        self.are_stop_words = all(term.stop for term in self._terms)
+        """True where the query has no other words."""
         self._rows: float = view.statistics.rows
         self._counts: Sequence[float] = counts
         if scope is not None and any(counts):

@@ -68,7 +68,8 @@ def rate_rows(
         match = (1.0 - share) * match + share * np.maximum(near, 0.0)
     exact, others = _weigh_unknown(view, words, names, guessed)
     strange = exact + others
-    asked, size = (ceiling + strange) ** 2, view.statistics.rows
+    asked = 0.0 if words.are_stop_words else (ceiling + strange) ** 2
+    size = view.statistics.rows
     slight = _SLIGHT * (size / (size + _SMALL)) ** 2  # in a vault of few chunks most words are in most of them
     match = match * (ceiling / max(ceiling + strange, 1e-9)) * asked / max(asked + slight, 1e-9)
     match = np.maximum(match, (near - _ALONE) * ceiling / max(ceiling + exact, 1e-9) if exact else near - _ALONE)

@@ -66,6 +66,20 @@ def test_what_every_chunk_has_is_no_question(vault: Vault) -> None:  # the last 
     assert vault.recall("lighthouse").confidence >= ENOUGH
 
 
+def test_stop_words_alone_ask_nothing(vault: Vault) -> None:  # a stranger: 1.00 sure over 45,000 chunks of manuals
+    for text in (
+        "The valve is to be closed or not to be opened, whatever the pump of the harbour says in the winter.",
+        "What it is that the pump does when the oil is cold: it is warmed, and the others wait for it.",
+        "Die Pumpe ist alt, und was es kostet, ist das, was der Hafen im Winter zahlt.",
+    ):
+        vault.add(text)
+    for question in ("to be or not to be", "what is it", "the of and", "was ist das"):
+        found = vault.recall(question)
+        assert found
+        assert found.confidence < ENOUGH, question
+    assert vault.recall("what is the lighthouse").confidence >= ENOUGH
+
+
 def test_words_that_the_vault_does_not_know_lower_it(vault: Vault) -> None:  # findings, ranking: both scored .436
     known, strange = vault.recall("nightly backup"), vault.recall("nightly backup of the zyxomat quorvex")
     assert known[0].id == strange[0].id
