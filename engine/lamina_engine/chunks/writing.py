@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from lamina_engine import columns
 from lamina_engine.chunks.batch import ChunkBatch, Origin, check_vectors
 from lamina_engine.errors import ChunkExists, InvalidArgument, VaultCorrupt
-from lamina_engine.index import inverted
+from lamina_engine.index import textbuilder
 from lamina_engine.index.state import ACTIVE, ARCHIVED, INVALIDATED, REMOVED
 from lamina_engine.index.tables import NO_MORE, BulkHint
 from lamina_engine.store.segments import SEGMENT_ROWS
@@ -211,7 +211,7 @@ class ChunkWriter(LogWriter[_ChunkPlan, ChunkCounts]):
             add_origins(transaction, picked.ids, np.arange(first, first + len(fresh)), picked.origins, stamps)
         indexer = self.memory.indexer
         stage = functools.partial(indexer.stage, view.snapshot, first, picked, values["created_at"], previous)
-        if len(fresh) >= inverted.LEAST_ROWS:
+        if len(fresh) >= textbuilder.LARGE_ROWS:
             pass  # analysed behind the commit
         elif len(fresh) < _FEW_ROWS:
             transaction.on_flush(stage)

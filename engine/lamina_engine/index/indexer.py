@@ -219,7 +219,7 @@ class Indexer:
                         raise TermsDamaged(f"{path} was found damaged")
                     rows = open_terms(path, verify=False)
                 except TermsDamaged as error:  # missing as a rule: the segment is new
-                    if segment.rows >= inverted.LEAST_ROWS and not self._is_analysed(segment):
+                    if segment.rows >= textbuilder.LARGE_ROWS and not self._is_analysed(segment):
                         if path.exists():
                             self._tables.distrust(name, error)
                         continue  # the builder's

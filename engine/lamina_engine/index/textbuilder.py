@@ -55,6 +55,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+LARGE_ROWS: Final = 4_096
+"""Segments of so many rows are analysed here, behind the commit, if nobody has done it."""
 BLOCK_ROWS: Final = 1_024
 """Rows that make a part: what is left over is scanned, in a tenth of a millisecond a thousand."""
 MOST_PART_ROWS: Final = 1 << 18

@@ -111,6 +111,7 @@ def limit_sources(
         return list(islice(positions, most)), []
     kept: list[int] = []
     passed: list[int] = []
+    paths: dict[int, str | None] = {}
     while part := list(islice(positions, _LOOKED_AT)):
         starts = view.snapshot.numbers("chunks", "start", rows[part]).tolist()
         cut = [position for position, start in zip(part, starts, strict=True) if start >= 0]
@@ -127,7 +128,7 @@ def limit_sources(
             if name is not None:
                 row = int(rows[position])
                 before = page.files.setdefault(name, [])
-                if len(before) >= request.per_source and _count_of_file(view, before, row) >= request.per_source:
+                if len(before) >= request.per_source and _count_of_file(view, before, row, paths) >= request.per_source:
                     passed.append(position)
                     continue
                 before.append(row)
@@ -145,11 +146,16 @@ def count_parents(view: View, request: Request, page: Page, rows: I64, order: li
     return -(-deepest // BLOCK) * BLOCK
 
 
-def _count_of_file(view: View, before: list[int], row: int) -> int:
-    """Count rows of one name that were cut from the file of another: folders share names."""
-    records = view.snapshot.records("chunks", np.array([*before, row], np.int64), ("id", "source"))
-    *others, mine = locate(view, records)
-    return sum(mine is None or other is None or other.path == mine.path for other in others)
+def _count_of_file(view: View, before: list[int], row: int, paths: dict[int, str | None]) -> int:
+    """Count rows of one name that were cut from the file of another: folders share names.
+
+    ``paths`` are those known so far, by row, and grow.
+    """
+    rows = [each for each in (*before, row) if each not in paths]
+    places = locate(view, view.snapshot.records("chunks", np.array(rows, np.int64), ("id", "source")))
+    paths.update(zip(rows, (None if place is None else place.path for place in places), strict=True))
+    mine = paths[row]
+    return sum(mine is None or paths[other] in (None, mine) for other in before)
 
 
 def head_vectors(view: View, rows: I64) -> F32 | None:

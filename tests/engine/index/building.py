@@ -11,6 +11,7 @@ from lamina_engine.index.textbuilder import TextBuilder
 def build_at_once(patch: pytest.MonkeyPatch, block_rows: int) -> None:
     """Have lists, parts and keys of so many rows built within each write."""
     patch.setattr(inverted, "LEAST_ROWS", block_rows)
+    patch.setattr(textbuilder, "LARGE_ROWS", block_rows)
     patch.setattr(indexer, "BLOCK_ROWS", block_rows)
     patch.setattr(textbuilder, "BLOCK_ROWS", block_rows)
 
