@@ -522,6 +522,7 @@ def search(
         return blocks.scan(vector, k, stop=stop, mask=live)
     wanted = max(candidates, _SPARE_CANDIDATES * k)
     is_plain = live is None and index.rows <= stop <= index.rows + _SHORT_TAIL and wanted <= _most_fetched(index)
+    first = None
     if is_plain and best_proposals.ready and blocks.arrays:  # without arrays of their own, rows lie in shards
         first = index.search(vector, _with_ties(index, min(wanted, index.rows)), helper)
         found = _best_of_all(blocks, index.rows, stop, first, vector, k, min(wanted, index.rows))
@@ -533,7 +534,7 @@ def search(
     if live is not None and is_short:
         tail = tail[live[covered:stop] != 0]
     beside = tail if is_short else tail[:0]
-    head = _proposed(blocks, index, vector, k, covered, live, wanted, beside, helper)
+    head = _proposed(blocks, index, vector, k, covered, live, wanted, beside, first, helper)
     if head is None:
         return blocks.scan(vector, k, stop=stop, mask=live)
     if is_short:
@@ -575,12 +576,12 @@ def _best_of_all(
 
 def _proposed(
     blocks: VectorBlocks, index: Candidates, query: F32, k: int, covered: int, live: Mask | None, wanted: int, beside: Rows,
-    helper: Helper | None,
+    first: Nearest | None, helper: Helper | None,
 ) -> Nearest | None:  # fmt: skip
     """Score the index's proposals among selected rows; None if it takes too many.
 
-    Rows ``beside`` them are scored, too. As many selected rows are scored as without a filter, so that recall does not
-    depend on the filter.
+    Rows ``beside`` them are scored, too; ``first`` are the proposals of the first round, where they are known. As many
+    selected rows are scored as without a filter, so that recall does not depend on the filter.
     """
     selected = covered if live is None else int(np.count_nonzero(live[:covered]))
     share = selected / index.rows
@@ -588,7 +589,8 @@ def _proposed(
         fetch = _fetched(index, wanted, share)
         if fetch > _most_fetched(index):
             return None
-        rows, promises = index.search(query, _with_ties(index, fetch), helper)
+        rows, promises = first or index.search(query, _with_ties(index, fetch), helper)
+        first = None
         # a row with the codes of another promises the same, and which of them the index names is left to chance
         end = int(np.searchsorted(-promises, -promises[fetch - 1], side="right"))
         # copies of one vector promise the same: where so many tie with a hit, the newest copy may be missing
