@@ -69,11 +69,26 @@ def _subjects(words: Iterable[str]) -> Iterator[str]:
 _BULLET: Final = re.compile(r"^\s*(?:[-*+•]|\d+[.)])\s+(?:\[[ xX]\]\s*)?")
 _BORDER: Final = re.compile(r"[.!?…。！？](?:(?<=[。！？])|[\"'”)\]]?\s+(?=[\"'“(`*\[]?[A-ZÄÖÜ0-9]))")
 _MARKS: Final = re.compile(r"\*\*|__|(?<!\w)[*_](?=\w)|(?<=\w)[*_](?!\w)")
+"""Of emphasis, or of names such as ``_balance`` and ``**kwargs``: cues are looked for without them, quotations keep them."""
+_STRONG: Final = re.compile(
+    r"(?P<kept>`[^`]*`)|(?<![\w*/\\.=])\*\*(?=[^\W_]|[`\"'(\[„“«])(?P<told>[^*]*[^*\s/\\])\*\*(?![\w*/\\]|\.\w)"
+)
+"""Emphasis and nothing else: what single marks mean, stars or underscores, nobody can tell from those of names and patterns."""
 
 
 def without_code(text: str) -> str:
     """Return a text without its code blocks."""
     return _FENCE.sub("\n", text) if "```" in text or "~~~" in text else text
+
+
+def without_emphasis(text: str) -> str:
+    """Return a text without the marks of strong emphasis; every other mark means something."""
+    return _STRONG.sub(lambda found: found["kept"] or found["told"], text) if "**" in text else text
+
+
+def _without_marks(text: str) -> str:
+    """Return a text as cues are looked for in it."""
+    return _MARKS.sub("", text) if "*" in text or "_" in text else text
 
 
 @functools.lru_cache(maxsize=16)  # a prompt is read for six reasons, a reply for three
@@ -88,10 +103,10 @@ def _sentences(text: str) -> Iterator[str]:
             continue
         bullet = _BULLET.match(line)
         line = line if bullet is None else line[bullet.end() :]
-        line = (_MARKS.sub("", line) if "*" in line or "_" in line else line).strip().replace("\u2019", "'")
+        line = without_emphasis(line).strip().replace("\u2019", "'")
         start = 0
         for border in _BORDER.finditer(line):
-            if sentence := line[start : border.start() + 1].strip():
+            if sentence := line[start : border.end()].strip():
                 yield sentence
             start = border.end()
         if sentence := line[start:].strip():
@@ -133,7 +148,7 @@ def _cue(pattern: str, pieces: str = "") -> Cue:
 
 def _holds(cue: Cue, text: str) -> bool:
     """Return whether a cue stands in a text."""
-    return cue.search(text.lower()) is not None
+    return cue.search(_without_marks(text.lower())) is not None
 
 
 _DATE: Final = (
@@ -640,7 +655,7 @@ def summary_points(summary: str) -> Iterator[str]:
         if heading is not None:
             skips = _TOLD_ELSEWHERE.match(heading["name"]) is not None
         elif not skips and (is_prose or _BULLET.match(line) is not None):
-            bare = _MARKS.sub("", _BULLET.sub("", line)).strip()
+            bare = without_emphasis(_BULLET.sub("", line)).strip()
             for point in sentences(bare) if is_prose else [bare]:
                 if len(point) >= 20 and not _CONTINUED.match(point):
                     yield point
