@@ -43,6 +43,11 @@ _INSIGHTS: Final = 12
 _TASKS: Final = 3
 _PINNED: Final = 20
 _MOST_CHUNKS: Final = 50
+_MOST_STATEMENTS: Final = 200
+"""Newest decisions, insights and rules among which replaced ones are looked for."""
+_STATEMENT_CHARS: Final = 1_000
+"""A longer text is more than a statement, and neither replaces one nor is replaced."""
+_REPLACED: Final = 2
 _LONGEST: Final = 160
 """Tokens of one insight or task: it is cut, so that there is room for several."""
 _LONGEST_CHANGE: Final = 60
@@ -210,17 +215,27 @@ class _Bootstrap:
                 self._memory, about, profile="temporal", k=_MOST_CHUNKS, where=where, now=self._now_us / 1e6, time="off"
             ).hits
             found = [(hit, hit.score) for hit in hits]
-        newest = sorted(newest_chunks(self._memory, types, _MOST_CHUNKS, self._scope), key=lambda chunk: chunk.ordinal)
+        lasting = newest_chunks(self._memory, types, _MOST_STATEMENTS, self._scope)
+        newest = sorted(lasting[:_MOST_CHUNKS], key=lambda chunk: chunk.ordinal)
         newest.sort(key=lambda chunk: ((chunk.created_at_us or 0) // US_PER_DAY, chunk.source or ""), reverse=True)
         found += [(chunk, None) for chunk in newest]
+        successors = _find_successors(lasting)
         chosen: dict[str, tuple[Chunk, float | None]] = {}
         for chunk, score in found:
+            while chunk.id in successors:
+                chunk = successors[chunk.id]
             # an insight of a session is one of its own, a record in a file has several chunks
             chosen.setdefault(chunk.id if chunk.session or not chunk.source else chunk.source, (chunk, score))
         fresh = [each for each in chosen.values() if not self._stands_in_handoff(each[0])]
         ordered = sorted(fresh, key=lambda each: self._is_of_handoff(each[0]) and "failure" in each[0].metadata)
+        replaced: dict[str, list[Chunk]] = {}
+        for chunk in lasting:
+            if chunk.id in successors:
+                replaced.setdefault(successors[chunk.id].id, []).append(chunk)
         items = [
-            self._without_repeats(item_of_chunk(chunk, "insights", self._now_us, score), chunk)
+            self._without_repeats(
+                _with_replaced(item_of_chunk(chunk, "insights", self._now_us, score), replaced.get(chunk.id, [])), chunk
+            )
             for chunk, score in ordered[:_INSIGHTS]
         ]
         return self._short(items)
@@ -272,3 +287,32 @@ class _Bootstrap:
         """Return items of at most so many tokens of text each."""
         shortened = (shorten_item(item, lambda each: count_tokens(each.text) <= most) for item in items)
         return [item for item in shortened if item is not None]
+
+
+def _find_successors(chunks: list[Chunk]) -> dict[str, Chunk]:
+    """Return for decisions, insights and rules that a later one of their project takes the place of, by id, that one."""
+    from lamina_engine.sessions.replacements import find_replaced
+
+    projects: dict[str | None, list[Chunk]] = {}
+    for chunk in sorted(chunks, key=lambda chunk: (chunk.created_at_us or 0, chunk.ordinal)):
+        if len(chunk.text) <= _STATEMENT_CHARS and "failure" not in chunk.metadata:
+            projects.setdefault(chunk.project, []).append(chunk)
+    return {
+        each[older].id: each[later]
+        for each in projects.values()
+        for older, later in find_replaced([chunk.text for chunk in each]).items()
+        if each[older].created_at_us != each[later].created_at_us
+    }
+
+
+def _with_replaced(item: Item, chunks: list[Chunk]) -> Item:
+    """Return a statement with those that it took the place of."""
+    from lamina_engine.sessions.replacements import Statement
+
+    told = [(day_text(chunk.created_at_us), Statement(chunk.text).told) for chunk in chunks[:_REPLACED]]
+    lines = [
+        f"It takes back what was settled {f'on {day}' if day else 'before'}: {text}"
+        for day, text in told
+        if text not in item.text
+    ]
+    return msgspec.structs.replace(item, text="\n".join([item.text, *lines]))

@@ -62,12 +62,30 @@ def names_something(text: str) -> bool:
     return any(True for _ in _subjects(re.findall(r"[^\W\d_][\w-]+", text.lower())))
 
 
+_TALK_WORDS: Final = (
+    "actually after again also anyway away back better completely done either else enough even ever every fine "
+    "first good great have here just keep last leave less like little look make maybe mean more most much must "
+    "need never next nice nothing okay only other part please quite rather really right same should since some "
+    "something still sure take than thanks that them then there these thing things think this those though time "
+    "today together tomorrow very want well what when whole will with without work would aber alles auch dann "
+    "dass doch eine einen einfach erst ganz gibt habe haben immer jetzt kann lassen lieber machen mehr nehmen "
+    "nicht noch oder raus schon sein sind statt über wieder wird zurück "
+    "agreed because chose chosen decided decision entschieden geht gehen goes heißt keeps kommt kommen läuft laufen "
+    "liegt liegen runs steht stehen uses used using weil "
+)
+TALK: Final = frozenset(_TALK_WORDS.split())
+"""Words of any talk: they do not say what is meant."""
+
+
 def _subjects(words: Iterable[str]) -> Iterator[str]:
     return (word for word in words if word not in STOP_WORDS and not _ACKNOWLEDGED.fullmatch(word))
 
 
 _BULLET: Final = re.compile(r"^\s*(?:[-*+•]|\d+[.)])\s+(?:\[[ xX]\]\s*)?")
-_BORDER: Final = re.compile(r"[.!?…。！？](?:(?<=[。！？])|[\"'”)\]]?\s+(?=[\"'“(`*\[]?[A-ZÄÖÜ0-9]))")
+_BORDER: Final = re.compile(
+    r"[.!?…。！？](?!(?<=\d\.) (?:Januar|Februar|März|April|Mai|Juni|Juli|August|September|Oktober|November|Dezember)\b)"
+    r"(?:(?<=[。！？])|[\"'”)\]]?\s+(?=[\"'“(`*\[]?[A-ZÄÖÜ0-9]))"
+)
 _MARKS: Final = re.compile(r"\*\*|__|(?<!\w)[*_](?=\w)|(?<=\w)[*_](?!\w)")
 """Of emphasis, or of names such as ``_balance`` and ``**kwargs``: cues are looked for without them, quotations keep them."""
 _STRONG: Final = re.compile(
@@ -240,21 +258,38 @@ _ASSENT: Final = re.compile(
     r"makes sense|\U0001f44d)(?!\w)",
     re.IGNORECASE,
 )
+_REFERS: Final = re.compile(
+    rf"^{_ASSENT.pattern}|^(?:no|nein)\b|"
+    r"\b(?:it|them|both|that|those|these|ones?|so|then|(?:this|das)(?! [^\W\d_]{4,})|dies|dann|dabei|damit|davon)\b",
+    re.IGNORECASE,
+)
+"""Agrees, denies, or points to what was said before it."""
+_OWN_WORD: Final = re.compile(r"\w*\d\w*|[^\W\d_]{4,}")
 _SECOND_THOUGHT: Final = _cue(
     r"\b(?:wait|hm+|but|actually|instead|however|rather|though|scratch that|on second thought|except|not so|nein|doch)\b|^no\b",
 )
 _TAKEN_BACK: Final = re.compile(r"\b(?:wait|hm+|scratch that|on second thought)\b[,.:;! ]*", re.IGNORECASE)
 _PROPOSAL: Final = _any(
-    r"i(?:'d| would) (?:take|use|keep|suggest|propose|recommend|go with|set|make|put|say|choose|prefer|leave|drop)\b",
-    r"i (?:suggest|propose|recommend)\b|(?:suggestion|proposal|recommendation)\s*:",
-    pieces="i'd |i would|suggest|propos|recommend",
+    r"i(?:'d| would) (?:\w+ )?(?:take|use|keep|suggest|propose|recommend|go with|set|make|put|say|choose|prefer|leave|drop|start with)\b",
+    r"i (?:\w+ )?(?:suggest|propose|recommend)\b|(?:suggestion|proposal|recommendation|recommended)\s*:|(?:my|the) (?:suggestion|proposal|"
+    r"recommendation) (?:is|would be)\b|i(?:'d| would)? think (?:that )?we should\b",
+    r"would be (?:the )?(?:simplest|easiest|best|better|safest|cheapest|simpler|easier|safer|cheaper)\b",
+    r"ich (?:würde|empfehle|schlage)\b|würde ich\b|(?:vorschlag|empfehlung)\s*:|mein(?:e)? (?:vorschlag|empfehlung) (?:ist|wäre)\b",
+    pieces="i'd |i would|i think|suggest|propos|recommend|would be|würde|empfehl|schlag",
 )
+_DECIDED: Final = re.compile(
+    r"\b(?:i|we)(?:'ve| have)? (?:decided|chose|opted|went with|picked|settled on|kept)\b|\bas agreed\b|\bagreed (?:to|on|that)\b|"
+    r"\bentschieden\b",
+    re.IGNORECASE,
+)
+"""Says that it is settled, whatever was proposed before."""
 _WITHDRAWN: Final = _cue(
     r"\b(?:(?:forget|scrap|ditch|drop|revert|undo|abandon) (?:about |the idea of |that idea of )?|(?:do|go|live) without |get rid of |"
-    r"instead of |rather than |no longer |no more |not (?=\w*\d)|no (?=[^.,;:!?]{3,40} (?:at all|after all|any ?more)\b)|"
+    r"instead of |rather than |(?:an)?statt |anstelle von |no longer |no more |nicht mehr |not (?=\w*\d)|"
+    r"no (?=[^.,;:!?]{3,40} (?:at all|after all|any ?more)\b)|"
     r"lass(?:t|en wir)? das mit |(?:throw|take|rip|kick) (?=[^.,;:!?]{3,60} out\b))(?P<what>[^.,;:!?]{3,60})",
-    pieces="forget|scrap|ditch|drop|revert|undo|abandon|without|get rid of|instead of|rather than|no longer|"
-    "no more|not |no |lass|throw|take|rip|kick",
+    pieces="forget|scrap|ditch|drop|revert|undo|abandon|without|get rid of|instead of|rather than|statt |anstelle von|"
+    "no longer|no more|nicht mehr|not |no |lass|throw|take|rip|kick",
 )
 _THEN_NO: Final = r"(?:then|in that case|dann)[, ]+(?:no|not|nein|nicht)"
 _REVERSAL: Final = _any(
@@ -265,12 +300,12 @@ _REVERSAL: Final = _any(
     r"(?:revert|undo|scrap|ditch|abandon|drop|roll back|back out)\b",
     r"(?:forget|scrap|ditch|drop|abandon) (?:about )?(?:it|that|this|the (?:other|whole|old|first|second|idea|plan))\b",
     r"no [^.,;:!?]{3,40} (?:at all|any ?more)\b|lass(?:t|en wir)? das (?:mit|sein|weg)\b",
-    r"(?:is|are|would be) (?:overkill|too (?:heavy|much)|not worth)\b",
+    r"(?:is|are|would be) (?:overkill|too (?:heavy|much)|not worth)\b|(?:ist|sind) (?:zu (?:schwer|viel|teuer)|übertrieben)\b",
     r"after all\b|(?:i|we)(?:'ve| have)? changed (?:my|our) minds?\b|no longer\b|never ?mind\b",
-    rf"^{_THEN_NO}\b|(?:doch (?:nicht|kein|lieber|wieder)|wieder raus|zurück zu[mr]?|werfen wir .{{2,40}} raus)\b",
+    rf"^{_THEN_NO}\b|(?:doch (?:nicht|kein|lieber|wieder)|wieder raus|zurück zu[mr]?|werfen wir .{{2,40}} raus|fliegt .{{0,20}}raus)\b",
     pieces="without|rid of|back|throw|take|rip|pull|kick|revert|undo|scrap|ditch|abandon|drop|forget|at all|"
     "any more|anymore|lass|overkill|too heavy|too much|not worth|after all|changed|no longer|nevermind|"
-    "never mind|then|in that case|dann|doch|raus|zurück",
+    "never mind|then|in that case|dann|doch|raus|zurück|zu schwer|zu viel|zu teuer|übertrieben",
 )
 _POINTS_BACK: Final = _cue(
     r"\b(?:that|this|those|these|it|them|both|the (?:other|whole|entire|new|old|first|second|former|previous|last)|"
@@ -329,6 +364,12 @@ _DEMAND: Final = _cue(
     r"(?:use|set|make|change|keep|put|take|add|remove|rename|replace|raise|lower|limit|cap|drop|move|let's|let us|give|call|write|"
     r"return|skip|ignore|don't|do not|stop|treat|round|try|go|show|want|nimm|mach|setze?|lass|nutze?)\b|"
     r"\b(?:should|must|needs? to|has to|have to|want|better|soll(?:te)?|muss)\b"
+)
+_INSTEAD: Final = re.compile(
+    r"(?:(?:instead|then|and|so|rather|please|bitte|dann|we|let's|let us|lieber)\b,? )*"
+    r"(?:lass uns|use|put|keep|take|store|write|go|make|do|move|switch|return|stay|try|"
+    r"nimm|nehmt|nehmen|speicher\w*|leg\w*|setz\w*|mach\w*)\b",
+    re.IGNORECASE,
 )
 _SAID_BY_OTHERS: Final = re.compile(
     r"(?<!\bi )(?<!\bwe )\b(?:says?|said|wrote|writes|claims?|claimed|reads|sagt|schreibt)\b[:,]? ?(?:that )?"
@@ -412,6 +453,25 @@ def agrees(prompt: str) -> bool:
     return _ASSENT.match(prompt) is not None and not _holds(_SECOND_THOUGHT, prompt)
 
 
+def refers_to(sentence: str, told: str, reply: str) -> bool:
+    """Return whether a person's sentence is about what an agent told last: by a word, by pointing, by its brevity."""
+    shared = own_words(sentence) & own_words(told)
+    if _REFERS.search(sentence) or any(len(word) > 2 for word in shared) or any(taken_keys(sentence)):
+        return True
+    asks = "?" in reply or _holds(_SUGGESTS, reply) or options(reply)
+    return len(sentence.split()) <= (_ANSWER_WORDS if asks else _BARE_WORDS)
+
+
+_ANSWER_WORDS: Final = 8
+_BARE_WORDS: Final = 4
+"""Words of what answers a question or a suggestion, and of what says nothing of itself."""
+
+
+def own_words(text: str) -> set[str]:
+    """Return the words of a text that say what it is about."""
+    return {word for word in _OWN_WORD.findall(text.lower()) if word not in STOP_WORDS and word not in TALK}
+
+
 def proposals(reply: str) -> Iterator[str]:
     """Yield what a reply proposes, each with the sentence before it, which says of what."""
     before = ""
@@ -448,6 +508,11 @@ def affirmed(text: str) -> str:
 def is_reversal(sentence: str) -> bool:
     """Return whether a person's sentence takes something back."""
     return _holds(_REVERSAL, sentence) and not _is_question(sentence)
+
+
+def says_instead(sentence: str) -> bool:
+    """Return whether a sentence after one that takes something back says what to do in its place."""
+    return _INSTEAD.match(sentence) is not None and len(sentence) <= _SUBJECT_CHARS and not is_rule(sentence)
 
 
 def kept_words(sentence: str) -> frozenset[str] | None:
@@ -592,8 +657,10 @@ def may_decide(text: str) -> bool:
 
 
 def is_agent_decision(sentence: str) -> bool:
-    """Return whether an agent's sentence says what was decided."""
-    return _settles(_AGENT_DECISION, sentence)
+    """Return whether an agent's sentence says what was decided; what it recommends the person has yet to agree to."""
+    return _settles(_AGENT_DECISION, sentence) and (
+        not _holds(_PROPOSAL, sentence) or _DECIDED.search(sentence) is not None
+    )
 
 
 def is_rule(sentence: str) -> bool:

@@ -341,9 +341,7 @@ def _insights(thread: Thread, notes: SessionNotes) -> list[Derived]:
             )
     asked = {ask.turn: ask.text for ask in notes.asks}
     rules = {rule.text for rule in notes.rules}
-    lasting = [
-        each for each in notes.decisions if (each.drops or _REASONED.search(each.text)) and each.text not in rules
-    ]
+    lasting = [each for each in notes.decisions if _lasts(each) and each.text not in rules]
     for remark in [each for each in lasting if " → " not in each.text][-_DECISIONS:]:
         who = "The person decided" if remark.by_user else "Decided"
         question = asked.get(remark.turn, "")
@@ -355,6 +353,14 @@ def _insights(thread: Thread, notes: SessionNotes) -> list[Derived]:
             text += f"\nIt takes back: {_quote_words(remark.drops, 200)}"
         found.append(Derived(INSIGHT, remark.turn, remark.place, _quote(remark.text, 80), text, remark.at_us))
     return found[:MOST_INSIGHTS]
+
+
+def _lasts(remark: Remark) -> bool:
+    """Return whether a decision is more than a step of the session: what a person takes back may be an earlier one's."""
+    reverses = (
+        remark.by_user and cues.is_substantial(remark.text) and any(map(cues.is_reversal, cues.sentences(remark.text)))
+    )
+    return reverses or bool(remark.drops) or _REASONED.search(remark.text) is not None
 
 
 # ---------------------------------------------------------------------- words

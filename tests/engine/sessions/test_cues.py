@@ -24,6 +24,7 @@ from lamina_engine.sessions import cues, outcomes
         ("- [x] done. Next\n2) It\u2019s **bold**. So", ["done.", "Next", "It's bold.", "So"]),
         ("Use _a, b_ and **kw, not *args. **Never** `**x**`.", ["Use _a, b_ and **kw, not *args.", "Never `**x**`."]),
         ("**Rule:** src/**/*.ts and **/gen/**, a**b, 2**3", ["Rule: src/**/*.ts and **/gen/**, a**b, 2**3"]),
+        ("Am 3. März ist Abgabe. Am 4. Mai auch.", ["Am 3. März ist Abgabe.", "Am 4. Mai auch."]),
         ("| a table. Row |\n# A head. Line\n> quoted. Line", []),
         ("Before.\n```\nNot. This\n```\nAfter.", ["Before.", "After."]),
         ("  . . .  ", [". . ."]),
