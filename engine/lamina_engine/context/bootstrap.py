@@ -16,6 +16,7 @@ from lamina_engine.clock import US_PER_DAY, US_PER_S, Instant
 from lamina_engine.context.budget import BOOTSTRAP_SHARES, BlockFill
 from lamina_engine.context.changes import git_changes, recorded_changes, tracked_work
 from lamina_engine.context.journal import RESETS, read_state, record_turn
+from lamina_engine.context.leftovers import find_leftovers
 from lamina_engine.context.memories import active_task, day_text, item_of_chunk, newest_chunks, shorten_item
 from lamina_engine.context.overview import vault_overview
 from lamina_engine.context.rendering import ContextBlock, Item, age_text, render_item
@@ -112,7 +113,7 @@ class _Bootstrap:
         parts: dict[str, list[Item]] = {"pinned": self._safely("pinned", self._pinned)}
         parts["handoff"] = self._safely("handoff", lambda: self._last_handoff(agent))
         parts["session"] = self._safely("session", self._last_session)
-        parts["task"] = self._safely("task", self._work)
+        parts["task"] = self._safely("task", lambda: self._work(agent))
         parts["insights"] = self._safely("insights", self._insights)
         parts["changes"] = self._safely("changes", self._changes)
         if not any(items and items[0].collection != "git" for part, items in parts.items() if part != "pinned"):
@@ -195,12 +196,14 @@ class _Bootstrap:
             )
         ]  # fmt: skip
 
-    def _work(self) -> list[Item]:
-        """Return the active task, and issues in progress."""
+    def _work(self, agent: str | None) -> list[Item]:
+        """Return the active task, issues in progress, and what sessions before the last one left open."""
         task = active_task(self._memory, self._scope)
         found = [task] if task is not None else []
         found += tracked_work(self._memory, self._now_us, self._scope)[:_TASKS]
-        return self._short([item_of_chunk(chunk, "task", self._now_us) for chunk in found])
+        items = [item_of_chunk(chunk, "task", self._now_us) for chunk in found]
+        items += find_leftovers(self._memory, HANDOFFS, self._handoff, self._scope, self._now_us, agent)
+        return self._short(items)
 
     def _insights(self) -> list[Item]:
         """Return decisions, insights and rules, one a source: nearest to the handoff, newest."""

@@ -253,6 +253,10 @@ _OPEN: Final = _any(
     r"(?:haven't|hasn't|have not|has not|didn't|did not|couldn't|could not|wasn't able|was not able|unable to)\b",
     r"you(?:'ll| will)? (?:still )?(?:need|have) to\b|(?:noch offen|fehlt noch|steht noch aus)\b",
 )
+_BY_WHEN: Final = _cue(
+    rf"\b(?:by|until|before|due|deadline|bis|vor|spätestens)\b.{{0,30}}(?:\d|\b(?:{_DATE})|day\b|tag\b|woche\b|week\b|month\b|monat\b)"
+)
+"""Says by when what the sentence before leaves open is needed."""
 _ASSENT: Final = re.compile(
     r"(?:ok(?:ay)?|yes|yep|yeah|ja|agreed|sure|fine|good|great|perfect|nice|right|sounds good|looks good|do (?:that|it|so)|go ahead|"
     r"makes sense|\U0001f44d)(?!\w)",
@@ -696,11 +700,27 @@ def open_points(text: str, *, headed: bool = False) -> Iterator[str]:
             below = below and not bare
             continue
         is_item = _BULLET.match(line) is not None
+        point = ""
         for sentence in sentences(line):
             says_so = not headed and (_holds(_OPEN, sentence) or _MARKED.search(sentence) is not None)
             if not _holds(_SETTLED, sentence) and (says_so or (below and is_item)):
-                yield sentence
+                yield from (point,) if point else ()
+                point = sentence
+            elif point and _holds(_BY_WHEN, sentence):
+                point = f"{point} {sentence}"
+        yield from (point,) if point else ()
         below = below and is_item
+
+
+_OPEN_MARK: Final = re.compile(
+    r"(?:(?:still |noch )?(?:open|offen|left|to-?do|missing|pending|not done|remaining)(?: points?)?|next(?: steps?)?)\s*[:–—-]\s*",
+    re.IGNORECASE,
+)
+
+
+def without_open_mark(point: str) -> str:
+    """Return an open point without the words that say it is one, and without its status."""
+    return re.sub(r" \((?:pending|in progress)\)\Z", "", _OPEN_MARK.sub("", point, count=1))
 
 
 _TOLD_ELSEWHERE: Final = re.compile(

@@ -212,9 +212,14 @@ def _find_replaced(statements: Sequence[Statement]) -> Iterator[tuple[int, int]]
                 break
 
 
-def _words(text: str) -> frozenset[str]:
+def content_words(text: str) -> list[str]:
+    """Return the words of a text that say what it is about, in their order, without endings."""
     found = re.findall(r"\d[\d.]*\b|[^\W_]{2,}", text.lower())
-    return frozenset(
+    return [
         _ENDING.sub("", word) for word in found
         if word not in STOP_WORDS and word not in cues.TALK and word not in function_words("german")
-    )  # fmt: skip
+    ]  # fmt: skip
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(content_words(text))

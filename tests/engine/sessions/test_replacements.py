@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-import lamina
-from lamina import FixedClock, Vault
 from lamina_engine.sessions.replacements import Statement, find_replaced
-from tests.engine.sessions.workday import ClaudeCodeDay
-
-FOLDER = "/home/ida/code/ferry"
+from tests.engine.sessions.workday import days
 
 
 @pytest.mark.parametrize(
@@ -193,18 +188,6 @@ def test_of_three_values_the_last_stands() -> None:
     assert find_replaced(told) == {0: 2, 1: 2}
     assert find_replaced(told[::-1]) == {0: 2, 1: 2}  # whatever the dates say, who speaks last is right
     assert find_replaced([]) == {}
-
-
-def days(tmp_path: Path, *sessions: tuple[str, Sequence[tuple[str, str]]]) -> Vault:
-    """A vault of sessions: each with its day, and what was asked and replied."""
-    vault = lamina.open(tmp_path / "vault", create=True, embedder="none", clock=FixedClock("2026-11-28T12:00:00Z"))
-    for number, (day, talk) in enumerate(sessions):
-        written = ClaudeCodeDay(f"{number}a0e7c7a-1a2b-4c3d-8e4f-5a6b7c8d9e0f", FOLDER, f"{day}T09:00:00Z")
-        for asked, replied in talk:
-            written.ask(asked)
-            written.say(replied)
-        vault.ingest(written.write(tmp_path / f"logs{number}"), kind="sessions")
-    return vault
 
 
 JOB = (
