@@ -1,7 +1,8 @@
 """Bootstrap of a session: what an agent should know before its first prompt.
 
-In this order: what is pinned; the last handoff, or the last session where it is newer or there is none; the work in hand;
-decisions and insights; what changed since. Over a vault that has none of these, an overview of what it holds.
+In this order: what is pinned; the last handoff, or the last session where it is newer or there is none; the work in hand, and what
+sessions before the last one left open; decisions and insights, each with what it took back; what changed since. Over a vault that
+has none of these, an overview of what it holds.
 """
 
 from __future__ import annotations

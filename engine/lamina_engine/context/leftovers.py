@@ -79,7 +79,7 @@ def _is_taken_up(memory: Memory, point: str, chunk: Chunk, scope: Scope) -> bool
     from lamina_engine.sessions.turns import CONVERSATION
 
     words = dict.fromkeys(content_words(cues.without_open_mark(point)))
-    core = [word for word in words if word not in _WORK][:_CORE] or list(words)
+    core = [word for word in words if word not in _WORK and not word[0].isdigit()][:_CORE] or list(words)
     if not core:
         return True
     where: dict[str, Any] = scope.filter({"type": CONVERSATION, "created_at": {"gt": chunk.created_at}})

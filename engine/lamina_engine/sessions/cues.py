@@ -83,6 +83,7 @@ def _subjects(words: Iterable[str]) -> Iterator[str]:
 
 _BULLET: Final = re.compile(r"^\s*(?:[-*+•]|\d+[.)])\s+(?:\[[ xX]\]\s*)?")
 _BORDER: Final = re.compile(
+    r"(?<!\bDr)(?<!\bMr)(?<!\bMrs)(?<!\bMs)(?<!\bProf)(?<!\bNr)(?<!\bbzw)"
     r"[.!?…。！？](?!(?<=\d\.) (?:Januar|Februar|März|April|Mai|Juni|Juli|August|September|Oktober|November|Dezember)\b)"
     r"(?:(?<=[。！？])|[\"'”)\]]?\s+(?=[\"'“(`*\[]?[A-ZÄÖÜ0-9]))"
 )
@@ -182,6 +183,8 @@ _USER_DECISION: Final = _any(
     r"(?:we|i)(?:'ll| will| have|'ve|'re| are|'m| am)? ?(?:decided|agreed|go(?:ing)? with(?= \S)|"
     r"stick(?:ing)? (?:to|with)|prefer|chose|picked)\b",
     r"(?:we|i)(?:'ll| will| have|'ve)? ?settled on\b",
+    r"^(?:(?:please|then|and|so|ok(?:ay)?)\b,? )*(?:send|put|store|save|write|print|show|serve|host|deploy|read|sort|round|name|call|"
+    r"return|move|switch)\b .*\b(?:instead of|rather than)\b",
     r"(?:use|take|keep|pick|choose|prefer|make it|do|want)\b.+\b(?:instead|rather than|over the|, not)\b",
     r"^(?:no|nope)\b[,.;:! ]+(?!idea|problem|worries|need|thanks).{12,}",
     r"^(?:yes|ok|okay|agreed|fine|good|right)[,.;:! ]+(?:let's|go with|use|do|keep|make|take|option)\b",
@@ -680,6 +683,13 @@ def is_cause(sentence: str) -> bool:
 def is_put_off(sentence: str) -> bool:
     """Return whether a person's sentence leaves something for later."""
     return (_holds(_LATER, sentence) or _MARKED.search(sentence) is not None) and not _is_question(sentence)
+
+
+def names_open_point(reply: str) -> bool:
+    """Return whether a reply says under a heading or a mark of its own what is left open."""
+    return any(True for _ in open_points(reply, headed=True)) or any(
+        _OPEN_MARK.match(point) is not None for point in open_points(reply)
+    )
 
 
 def is_open_heading(line: str) -> bool:

@@ -74,7 +74,7 @@ def _is_worth_it(notes: SessionNotes) -> bool:
         return False
     said = sum(len(ask.reply) for ask in notes.asks)
     worked = bool(notes.edits or notes.todos or notes.failures or notes.delivered or notes.findings)
-    settled = bool(notes.decisions or notes.rules or notes.put_off)
+    settled = bool(notes.decisions or notes.rules or notes.put_off) or cues.names_open_point(notes.asks[-1].reply)
     return worked or settled or (notes.commands > 0 and said >= 80) or (len(notes.asks) > 1 and said >= 400)
 
 

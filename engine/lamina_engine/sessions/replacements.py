@@ -111,7 +111,11 @@ class Statement:
             named = _words(" ".join(cues.withdrawn_words(sentence)))
             if reverses and not named and _TOO_MUCH.search(sentence.lower()):
                 named = _words(_TOO_MUCH.split(sentence.lower())[0])
-            if reverses and not named and cues.points_back(sentence):
+            if (
+                reverses
+                and not named
+                and (cues.points_back(sentence) or not _words(before).isdisjoint(_words(sentence)))
+            ):
                 of = _SUBJECT.match(before.lower())
                 named = _words(of["what"]) if of is not None else frozenset()
             if named:
@@ -165,9 +169,8 @@ class Statement:
         for named, reverses in self._withdrawn:
             shared = named & older.words
             matter = (self.words - named) & older.words
-            if 2 * len(shared) > len(named) and (
-                matter - common or (reverses and named <= older.words and shared - common)
-            ):
+            is_all = older.words <= named or (reverses and named <= older.words and bool(shared - common))
+            if 2 * len(shared) > len(named) and (is_all or matter - common):
                 return True
         return False
 

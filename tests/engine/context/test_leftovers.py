@@ -67,6 +67,19 @@ def test_what_a_later_session_takes_up_does_not_come_back(tmp_path: Path, asked:
     assert len(told(vault, "2026-11-18")) == left
 
 
+def test_a_session_of_talk_leaves_a_point_open_too(tmp_path: Path) -> None:
+    talk = (
+        "2026-11-18",
+        [
+            (
+                "does the receipt print its header well?",
+                "It prints well. Still open: umlauts, Tobias needs them by 2026-12-04.",
+            )
+        ],
+    )
+    assert told(days(tmp_path, talk, JOB), "2026-11-18") == ["- Still open: umlauts, Tobias needs them by 2026-12-04."]
+
+
 def test_one_of_two_points_is_taken_up(tmp_path: Path) -> None:
     later = (
         "2026-11-21",

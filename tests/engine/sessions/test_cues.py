@@ -25,6 +25,7 @@ from lamina_engine.sessions import cues, outcomes
         ("Use _a, b_ and **kw, not *args. **Never** `**x**`.", ["Use _a, b_ and **kw, not *args.", "Never `**x**`."]),
         ("**Rule:** src/**/*.ts and **/gen/**, a**b, 2**3", ["Rule: src/**/*.ts and **/gen/**, a**b, 2**3"]),
         ("Am 3. März ist Abgabe. Am 4. Mai auch.", ["Am 3. März ist Abgabe.", "Am 4. Mai auch."]),
+        ("Dr. Weiss and Mrs. Ames agree. So does Prof. Ito.", ["Dr. Weiss and Mrs. Ames agree.", "So does Prof. Ito."]),
         ("| a table. Row |\n# A head. Line\n> quoted. Line", []),
         ("Before.\n```\nNot. This\n```\nAfter.", ["Before.", "After."]),
         ("  . . .  ", [". . ."]),

@@ -90,6 +90,15 @@ from tests.engine.sessions.workday import days
         ("keep the map tiles in S3, because the disk fills up", "The map tiles move from S3 to the local disk."),
         ("We use Celery for mails because retries come free.", "Celery is overkill, mails go out with a plain thread."),
         ("the exam period begins on 2027-01-20", "exam period moved to 2027-01-27, the hall is taken"),
+        (
+            "Wir haben uns für Flask entschieden, weil es klein ist.",
+            "Wir nehmen Django statt Flask, wegen der Verwaltung.",
+        ),
+        (
+            "We decided to store levels as JSON because designers edit them.",
+            "JSON levels are slow to load. Go back to binary levels.",
+        ),
+        ("I would take mail, because SMS cost money.", "Send reminders by SMS instead of mail, the doctor pays."),
     ],
 )
 def test_a_statement_takes_the_place_of_another(older: str, newer: str) -> None:
@@ -176,6 +185,7 @@ def test_a_statement_takes_the_place_of_another(older: str, newer: str) -> None:
             "Wir nehmen Redis für den Cache, weil er Schlüssel verfallen lässt.",
             "Die Anmeldungen kommen in PostgreSQL statt in Redis.",
         ),
+        ("The demo is on 2026-12-04.", "The demo is noted. Go back to the parser."),
     ],
 )
 def test_statements_that_both_stand(older: str, newer: str) -> None:
