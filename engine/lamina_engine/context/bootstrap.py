@@ -198,7 +198,7 @@ class _Bootstrap:
         ]  # fmt: skip
 
     def _work(self, agent: str | None) -> list[Item]:
-        """Return the active task, issues in progress, and what sessions before the last one left open."""
+        """Return the active task, issues in progress, and points left open before."""
         task = active_task(self._memory, self._scope)
         found = [task] if task is not None else []
         found += tracked_work(self._memory, self._now_us, self._scope)[:_TASKS]
@@ -294,7 +294,7 @@ class _Bootstrap:
 
 
 def _find_successors(chunks: list[Chunk]) -> dict[str, Chunk]:
-    """Return for decisions, insights and rules that a later one of their project takes the place of, by id, that one."""
+    """Return, by the ids of replaced statements, those of their projects that replace them."""
     from lamina_engine.sessions.replacements import find_replaced
 
     projects: dict[str | None, list[Chunk]] = {}

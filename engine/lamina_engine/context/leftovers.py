@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
 from lamina_engine.clock import US_PER_DAY
 from lamina_engine.context.memories import item_of_chunk, newest_chunks
-from lamina_engine.recall.pipeline import recall
+from lamina_engine.recall.pipeline import list_chunks
 
 if TYPE_CHECKING:
     from lamina_engine.context.rendering import Item
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 MOST: Final = 3
 _SESSIONS: Final = 8
-_DAYS: Final = 30
+_DAYS: Final = 60
 """Handoffs that are looked at, and their age: what nobody took up for longer has lost its hurry."""
 _POINTS: Final = 4
 """Points of one session that are told."""
-_TURNS: Final = 12
-"""Later turns that are read for a point."""
+_TURNS: Final = 400
+"""Newest turns that are read for what was said since; handoffs before them are left alone."""
 _CORE: Final = 3
 _HELD: Final = 2
 """First words of a point, which name it, and how many of them a sentence has that is about it."""
@@ -40,19 +40,27 @@ _WORK: Final = frozenset(_WORK_WORDS.split())
 def find_leftovers(
     memory: Memory, types: Sequence[str], last: Sequence[Chunk], scope: Scope, now_us: int, agent: str | None
 ) -> list[Item]:
-    """Return the handoffs before the last one, cut to the points that no later session speaks of."""
+    """Return handoffs before the last, cut to the points that nobody spoke of since."""
+    from lamina_engine.sessions.turns import CONVERSATION
+
+    if not last:
+        return []
     known = {chunk.id for chunk in last}
-    before = [
+    handoffs = [
         chunk for chunk in newest_chunks(memory, list(types), _SESSIONS, scope, agent=agent)
         if chunk.id not in known and chunk.created_at_us is not None and now_us - chunk.created_at_us <= _DAYS * US_PER_DAY
     ]  # fmt: skip
+    turns = list_chunks(memory, scope.filter({"type": CONVERSATION}), _TURNS, now_us=now_us) if handoffs else []
+    reach = (turns[-1].created_at_us or 0) if len(turns) == _TURNS else 0
     items: list[Item] = []
     told: set[str] = set()
-    for chunk in before if last else ():
-        if len(items) == MOST:
+    for chunk in handoffs:
+        ended = chunk.created_at_us or 0
+        if len(items) == MOST or ended < reach:
             break
+        since = [turn.text for turn in turns if (turn.created_at_us or 0) > ended]
         new = [point for point in islice(_left_open(chunk.text), _POINTS) if point not in told]
-        points = [point for point in new if not _is_taken_up(memory, point, chunk, scope)]
+        points = [point for point in new if not _is_taken_up(point, since)]
         told.update(new)
         if points:
             text = "\n".join(["Left open, and not spoken of since:", *(f"- {point}" for point in points)])
@@ -61,7 +69,7 @@ def find_leftovers(
 
 
 def _left_open(handoff: str) -> Iterator[str]:
-    """Yield the points below a heading of a handoff that says they are open; no questions, no failing commands."""
+    """Yield the points of a handoff below a heading of open ones; no questions, no commands."""
     from lamina_engine.sessions import cues
 
     below = False
@@ -72,22 +80,21 @@ def _left_open(handoff: str) -> Iterator[str]:
             yield line[2:].strip()
 
 
-def _is_taken_up(memory: Memory, point: str, chunk: Chunk, scope: Scope) -> bool:
-    """Return whether a sentence said since is about a point: settled or not, a later handoff knows better."""
+def _is_taken_up(point: str, texts: Iterable[str]) -> bool:
+    """Return whether a sentence is about a point: settled or not, its handoff knows better."""
     from lamina_engine.sessions import cues
     from lamina_engine.sessions.replacements import content_words
-    from lamina_engine.sessions.turns import CONVERSATION
 
     words = dict.fromkeys(content_words(cues.without_open_mark(point)))
     core = [word for word in words if word not in _WORK and not word[0].isdigit()][:_CORE] or list(words)
-    if not core:
-        return True
-    where: dict[str, Any] = scope.filter({"type": CONVERSATION, "created_at": {"gt": chunk.created_at}})
-    later = recall(
-        memory, " ".join(core), k=_TURNS, where=where, lanes=("lexical",), time="off", now=memory.clock.now_us() / 1e6
-    )
-    texts = [hit.text for hit in later.hits]
+    held = min(_HELD, len(core))
+    near = (text for text in texts if sum(word in text.lower() for word in core) >= held)
     return any(
-        len({*core}.intersection(content_words(sentence))) >= min(_HELD, len(core))
-        for text in texts for sentence in cues.sentences(text)
+        sum(_names(word, sentence) for word in core) >= held
+        for text in near for sentence in map(content_words, cues.sentences(text))
     )  # fmt: skip
+
+
+def _names(word: str, sentence: Sequence[str]) -> bool:
+    """Return whether a sentence has a word, or a compound of it: "Bon" in "Pfandbon"."""
+    return any(word == said or said.endswith(word) or (len(word) > 3 and said.startswith(word)) for said in sentence)

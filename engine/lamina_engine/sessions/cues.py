@@ -461,11 +461,11 @@ def agrees(prompt: str) -> bool:
 
 
 def refers_to(sentence: str, told: str, reply: str) -> bool:
-    """Return whether a person's sentence is about what an agent told last: by a word, by pointing, by its brevity."""
+    """Return whether a sentence is about what was told: by a word, pointing, or brevity."""
     shared = own_words(sentence) & own_words(told)
     if _REFERS.search(sentence) or any(len(word) > 2 for word in shared) or any(taken_keys(sentence)):
         return True
-    asks = "?" in reply or _holds(_SUGGESTS, reply) or options(reply)
+    asks = "?" in reply or _holds(_SUGGESTS, reply) or _holds(_PROPOSAL, reply) or options(reply)
     return len(sentence.split()) <= (_ANSWER_WORDS if asks else _BARE_WORDS)
 
 
@@ -518,7 +518,7 @@ def is_reversal(sentence: str) -> bool:
 
 
 def says_instead(sentence: str) -> bool:
-    """Return whether a sentence after one that takes something back says what to do in its place."""
+    """Return whether a sentence after one of reversal says what to do in its place."""
     return _INSTEAD.match(sentence) is not None and len(sentence) <= _SUBJECT_CHARS and not is_rule(sentence)
 
 
@@ -664,7 +664,7 @@ def may_decide(text: str) -> bool:
 
 
 def is_agent_decision(sentence: str) -> bool:
-    """Return whether an agent's sentence says what was decided; what it recommends the person has yet to agree to."""
+    """Return whether an agent's sentence says what was decided; advice is not, before assent."""
     return _settles(_AGENT_DECISION, sentence) and (
         not _holds(_PROPOSAL, sentence) or _DECIDED.search(sentence) is not None
     )

@@ -67,7 +67,7 @@ class Decisions:
         self.standing.append(remark)
 
     def _find_replaced(self, remark: Remark) -> Remark | None:
-        """Return the last decision of an earlier turn whose place a remark takes; an agent's takes no person's."""
+        """Return the last earlier decision that a remark replaces; an agent replaces no person's."""
         statement = self._statements[remark.place] = Statement(remark.text)
         for known in reversed(self.standing):
             may = known.turn < remark.turn and remark.by_user >= known.by_user

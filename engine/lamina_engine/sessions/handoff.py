@@ -356,7 +356,7 @@ def _insights(thread: Thread, notes: SessionNotes) -> list[Derived]:
 
 
 def _lasts(remark: Remark) -> bool:
-    """Return whether a decision is more than a step of the session: what a person takes back may be an earlier one's."""
+    """Return whether a decision outlasts its session: it may take back one of another."""
     reverses = (
         remark.by_user and cues.is_substantial(remark.text) and any(map(cues.is_reversal, cues.sentences(remark.text)))
     )

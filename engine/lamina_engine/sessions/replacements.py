@@ -1,4 +1,4 @@
-"""Replacements: statements that a later one takes back or changes, told weeks and sessions apart.
+"""Replacements: statements that one of a later session takes back or changes.
 
 Within a session `decisions` knows what talk was about and what edits undid. Between sessions there are only the statements
 themselves, so one takes the place of another where it says so: it gives up what the other affirms, names the other's value as
@@ -83,13 +83,13 @@ _TOO_MUCH: Final = re.compile(
 _PER: Final = re.compile(r"\b(?:per|pro|je) \w+")
 _DENIED: Final = re.compile(r"\b(?:never|don't|do not|must not|mustn't|niemals|nie|kein\w*)\b[^,.;]*")
 _REASON: Final = re.compile(r"\b(?:because|since|so that|weil|denn|damit)\b[^,.;]*")
-_ENDING: Final = re.compile(r"(?<=\w{4})(?:ing|ed|en|es|s|e|n)\Z")
+_ENDING: Final = re.compile(r"(?<=\w{3})(?:ing|ed|en|es|s|e|n)\Z")
 _SHARE: Final = 0.1
 """A word that more of the statements have names none of them."""
 
 
 class Statement:
-    """What was settled, as far as it says what it takes the place of."""
+    """Statement of what was settled, read for what it takes the place of."""
 
     def __init__(self, text: str) -> None:
         found = _TOLD.match(text)
@@ -129,7 +129,7 @@ class Statement:
 
     @cached_property
     def _clauses(self) -> list[tuple[str, str, frozenset[str], bool]]:
-        """Return kind, value and subject of each clause with a value, and whether it says that this is new."""
+        """Return kind, value and subject of clauses, and whether they say that this is new."""
         found = []
         for sentence in cues.sentences(self.told):
             lowered = _SAID.sub(" ", _FORMER.sub(" ", sentence.lower()))
@@ -162,7 +162,7 @@ class Statement:
         return frozenset(word for found in _PLACED.finditer(self.told.lower()) for word in _words(found["place"]))
 
     def replaces(self, older: Statement, common: frozenset[str] = frozenset()) -> bool:
-        """Return whether it takes the place of an older statement; ``common`` words tell none from another."""
+        """Return whether it takes an older one's place; ``common`` words tell none apart."""
         return self._gives_up(older, common) or self._gives_another_value(older) or self._gives_another_place(older)
 
     def _gives_up(self, older: Statement, common: frozenset[str]) -> bool:
@@ -196,7 +196,7 @@ class Statement:
 
 
 def find_replaced(texts: Sequence[str]) -> dict[int, int]:
-    """Return for statements, the oldest first, the number of the one that took the place of each that was replaced."""
+    """Return replaced statements with their successors, by number; the oldest is 0."""
     statements = [Statement(text) for text in texts]
     return dict(_find_replaced(statements))
 

@@ -85,7 +85,20 @@ def test_one_of_two_points_is_taken_up(tmp_path: Path) -> None:
         "2026-11-21",
         [("die Mahnungen brauchen ihren Anhang", "Ich habe mich für PDF entschieden, weil es alle lesen.")],
     )
-    assert told(days(tmp_path, BILL, later, JOB), "2026-11-19") == ["- Rabatte prüfen"]
+    vault = days(
+        tmp_path, BILL, later, JOB, ("2026-11-23", [("Mach mit dem Druck weiter, immer auf A5", "Erledigt, A5.")])
+    )
+    assert told(vault, "2026-11-19") == ["- Rabatte prüfen"]
+
+
+def test_a_point_is_taken_up_in_a_compound(tmp_path: Path) -> None:
+    open_ = (
+        "2026-11-18",
+        [("Druckt die Kasse schon alles richtig?", "Ja.\n\nOffen: Bons für Pfand fehlen, Frau Öz braucht sie.")],
+    )
+    later = ("2026-11-20", [("Pfandbons drucken bitte", "Sie werden gedruckt.")])
+    assert len(told(days(tmp_path / "open", open_, JOB), "2026-11-18")) == 1
+    assert told(days(tmp_path / "closed", open_, later, JOB), "2026-11-18") == []
 
 
 def test_what_nobody_spoke_of_for_long_is_not_told(tmp_path: Path) -> None:
