@@ -295,6 +295,8 @@ class _Bootstrap:
 
 def _find_successors(chunks: list[Chunk]) -> dict[str, Chunk]:
     """Return, by the ids of replaced statements, those of their projects that replace them."""
+    if len(chunks) < 2:
+        return {}
     from lamina_engine.sessions.replacements import find_replaced
 
     projects: dict[str | None, list[Chunk]] = {}
