@@ -43,8 +43,9 @@ class Context:
         budget : int, optional
             Tokens of the whole block, wrapper included; ``BOOTSTRAP_TOKEN_BUDGET`` (2,500) by default. Parts come in
             this order: what is pinned; the last handoff, cut at a heading where it is long; the last session, where
-            there is no handoff or an older one; the work in hand; decisions and insights, one of each source; what
-            changed since. Each may use what those after it leave of 800 (handoff), 200 (work), 600 and 600.
+            there is no handoff or an older one; the work in hand, and points of sessions before the last one that no
+            later session spoke of; decisions and insights, one of each source, and with each what it took back;
+            what changed since. Each may use what those after it leave of 800 (handoff), 200 (work), 600 and 600.
         project, agent : str, optional
             Only chunks of this project; only handoffs of this agent. Without ``project`` it is that of the session, else
             that which ``repo`` is named after, where the vault knows it; then chunks without a project belong to it too.

@@ -1,7 +1,8 @@
 """Bootstrap of a session: what an agent should know before its first prompt.
 
-In this order: what is pinned; the last handoff, or the last session where it is newer or there is none; the work in hand;
-decisions and insights; what changed since. Over a vault that has none of these, an overview of what it holds.
+In this order: what is pinned; the last handoff, or the last session where it is newer or there is none; the work in hand, and what
+sessions before the last one left open; decisions and insights, each with what it took back; what changed since. Over a vault that
+has none of these, an overview of what it holds.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from lamina_engine.clock import US_PER_DAY, US_PER_S, Instant
 from lamina_engine.context.budget import BOOTSTRAP_SHARES, BlockFill
 from lamina_engine.context.changes import git_changes, recorded_changes, tracked_work
 from lamina_engine.context.journal import RESETS, read_state, record_turn
+from lamina_engine.context.leftovers import find_leftovers
 from lamina_engine.context.memories import active_task, day_text, item_of_chunk, newest_chunks, shorten_item
 from lamina_engine.context.overview import vault_overview
 from lamina_engine.context.rendering import ContextBlock, Item, age_text, render_item
@@ -43,6 +45,11 @@ _INSIGHTS: Final = 12
 _TASKS: Final = 3
 _PINNED: Final = 20
 _MOST_CHUNKS: Final = 50
+_MOST_STATEMENTS: Final = 200
+"""Newest decisions, insights and rules among which replaced ones are looked for."""
+_STATEMENT_CHARS: Final = 1_000
+"""A longer text is more than a statement, and neither replaces one nor is replaced."""
+_REPLACED: Final = 2
 _LONGEST: Final = 160
 """Tokens of one insight or task: it is cut, so that there is room for several."""
 _LONGEST_CHANGE: Final = 60
@@ -107,7 +114,7 @@ class _Bootstrap:
         parts: dict[str, list[Item]] = {"pinned": self._safely("pinned", self._pinned)}
         parts["handoff"] = self._safely("handoff", lambda: self._last_handoff(agent))
         parts["session"] = self._safely("session", self._last_session)
-        parts["task"] = self._safely("task", self._work)
+        parts["task"] = self._safely("task", lambda: self._work(agent))
         parts["insights"] = self._safely("insights", self._insights)
         parts["changes"] = self._safely("changes", self._changes)
         if not any(items and items[0].collection != "git" for part, items in parts.items() if part != "pinned"):
@@ -190,12 +197,14 @@ class _Bootstrap:
             )
         ]  # fmt: skip
 
-    def _work(self) -> list[Item]:
-        """Return the active task, and issues in progress."""
+    def _work(self, agent: str | None) -> list[Item]:
+        """Return the active task, issues in progress, and points left open before."""
         task = active_task(self._memory, self._scope)
         found = [task] if task is not None else []
         found += tracked_work(self._memory, self._now_us, self._scope)[:_TASKS]
-        return self._short([item_of_chunk(chunk, "task", self._now_us) for chunk in found])
+        items = [item_of_chunk(chunk, "task", self._now_us) for chunk in found]
+        items += find_leftovers(self._memory, HANDOFFS, self._handoff, self._scope, self._now_us, agent)
+        return self._short(items)
 
     def _insights(self) -> list[Item]:
         """Return decisions, insights and rules, one a source: nearest to the handoff, newest."""
@@ -210,17 +219,27 @@ class _Bootstrap:
                 self._memory, about, profile="temporal", k=_MOST_CHUNKS, where=where, now=self._now_us / 1e6, time="off"
             ).hits
             found = [(hit, hit.score) for hit in hits]
-        newest = sorted(newest_chunks(self._memory, types, _MOST_CHUNKS, self._scope), key=lambda chunk: chunk.ordinal)
+        lasting = newest_chunks(self._memory, types, _MOST_STATEMENTS, self._scope)
+        newest = sorted(lasting[:_MOST_CHUNKS], key=lambda chunk: chunk.ordinal)
         newest.sort(key=lambda chunk: ((chunk.created_at_us or 0) // US_PER_DAY, chunk.source or ""), reverse=True)
         found += [(chunk, None) for chunk in newest]
+        successors = _find_successors(lasting)
         chosen: dict[str, tuple[Chunk, float | None]] = {}
         for chunk, score in found:
+            while chunk.id in successors:
+                chunk = successors[chunk.id]
             # an insight of a session is one of its own, a record in a file has several chunks
             chosen.setdefault(chunk.id if chunk.session or not chunk.source else chunk.source, (chunk, score))
         fresh = [each for each in chosen.values() if not self._stands_in_handoff(each[0])]
         ordered = sorted(fresh, key=lambda each: self._is_of_handoff(each[0]) and "failure" in each[0].metadata)
+        replaced: dict[str, list[Chunk]] = {}
+        for chunk in lasting:
+            if chunk.id in successors:
+                replaced.setdefault(successors[chunk.id].id, []).append(chunk)
         items = [
-            self._without_repeats(item_of_chunk(chunk, "insights", self._now_us, score), chunk)
+            self._without_repeats(
+                _with_replaced(item_of_chunk(chunk, "insights", self._now_us, score), replaced.get(chunk.id, [])), chunk
+            )
             for chunk, score in ordered[:_INSIGHTS]
         ]
         return self._short(items)
@@ -272,3 +291,34 @@ class _Bootstrap:
         """Return items of at most so many tokens of text each."""
         shortened = (shorten_item(item, lambda each: count_tokens(each.text) <= most) for item in items)
         return [item for item in shortened if item is not None]
+
+
+def _find_successors(chunks: list[Chunk]) -> dict[str, Chunk]:
+    """Return, by the ids of replaced statements, those of their projects that replace them."""
+    if len(chunks) < 2:
+        return {}
+    from lamina_engine.sessions.replacements import find_replaced
+
+    projects: dict[str | None, list[Chunk]] = {}
+    for chunk in sorted(chunks, key=lambda chunk: (chunk.created_at_us or 0, chunk.ordinal)):
+        if len(chunk.text) <= _STATEMENT_CHARS and "failure" not in chunk.metadata:
+            projects.setdefault(chunk.project, []).append(chunk)
+    return {
+        each[older].id: each[later]
+        for each in projects.values()
+        for older, later in find_replaced([chunk.text for chunk in each]).items()
+        if each[older].created_at_us != each[later].created_at_us
+    }
+
+
+def _with_replaced(item: Item, chunks: list[Chunk]) -> Item:
+    """Return a statement with those that it took the place of."""
+    from lamina_engine.sessions.replacements import Statement
+
+    told = [(day_text(chunk.created_at_us), Statement(chunk.text).told) for chunk in chunks[:_REPLACED]]
+    lines = [
+        f"It takes back what was settled {f'on {day}' if day else 'before'}: {text}"
+        for day, text in told
+        if text not in item.text
+    ]
+    return msgspec.structs.replace(item, text="\n".join([item.text, *lines]))

@@ -62,18 +62,52 @@ def names_something(text: str) -> bool:
     return any(True for _ in _subjects(re.findall(r"[^\W\d_][\w-]+", text.lower())))
 
 
+_TALK_WORDS: Final = (
+    "actually after again also anyway away back better completely done either else enough even ever every fine "
+    "first good great have here just keep last leave less like little look make maybe mean more most much must "
+    "need never next nice nothing okay only other part please quite rather really right same should since some "
+    "something still sure take than thanks that them then there these thing things think this those though time "
+    "today together tomorrow very want well what when whole will with without work would aber alles auch dann "
+    "dass doch eine einen einfach erst ganz gibt habe haben immer jetzt kann lassen lieber machen mehr nehmen "
+    "nicht noch oder raus schon sein sind statt über wieder wird zurück "
+    "agreed because chose chosen decided decision entschieden geht gehen goes heißt keeps kommt kommen läuft laufen "
+    "liegt liegen runs steht stehen uses used using weil "
+)
+TALK: Final = frozenset(_TALK_WORDS.split())
+"""Words of any talk: they do not say what is meant."""
+
+
 def _subjects(words: Iterable[str]) -> Iterator[str]:
     return (word for word in words if word not in STOP_WORDS and not _ACKNOWLEDGED.fullmatch(word))
 
 
 _BULLET: Final = re.compile(r"^\s*(?:[-*+•]|\d+[.)])\s+(?:\[[ xX]\]\s*)?")
-_BORDER: Final = re.compile(r"[.!?…。！？](?:(?<=[。！？])|[\"'”)\]]?\s+(?=[\"'“(`*\[]?[A-ZÄÖÜ0-9]))")
+_BORDER: Final = re.compile(
+    r"(?<!\bDr)(?<!\bMr)(?<!\bMrs)(?<!\bMs)(?<!\bProf)(?<!\bNr)(?<!\bbzw)"
+    r"[.!?…。！？](?!(?<=\d\.) (?:Januar|Februar|März|April|Mai|Juni|Juli|August|September|Oktober|November|Dezember)\b)"
+    r"(?:(?<=[。！？])|[\"'”)\]]?\s+(?=[\"'“(`*\[]?[A-ZÄÖÜ0-9]))"
+)
 _MARKS: Final = re.compile(r"\*\*|__|(?<!\w)[*_](?=\w)|(?<=\w)[*_](?!\w)")
+"""Of emphasis, or of names such as ``_balance`` and ``**kwargs``: cues are looked for without them, quotations keep them."""
+_STRONG: Final = re.compile(
+    r"(?P<kept>`[^`]*`)|(?<![\w*/\\.=])\*\*(?=[^\W_]|[`\"'(\[„“«])(?P<told>[^*]*[^*\s/\\])\*\*(?![\w*/\\]|\.\w)"
+)
+"""Emphasis and nothing else: what single marks mean, stars or underscores, nobody can tell from those of names and patterns."""
 
 
 def without_code(text: str) -> str:
     """Return a text without its code blocks."""
     return _FENCE.sub("\n", text) if "```" in text or "~~~" in text else text
+
+
+def without_emphasis(text: str) -> str:
+    """Return a text without the marks of strong emphasis; every other mark means something."""
+    return _STRONG.sub(lambda found: found["kept"] or found["told"], text) if "**" in text else text
+
+
+def _without_marks(text: str) -> str:
+    """Return a text as cues are looked for in it."""
+    return _MARKS.sub("", text) if "*" in text or "_" in text else text
 
 
 @functools.lru_cache(maxsize=16)  # a prompt is read for six reasons, a reply for three
@@ -88,10 +122,10 @@ def _sentences(text: str) -> Iterator[str]:
             continue
         bullet = _BULLET.match(line)
         line = line if bullet is None else line[bullet.end() :]
-        line = (_MARKS.sub("", line) if "*" in line or "_" in line else line).strip().replace("\u2019", "'")
+        line = without_emphasis(line).strip().replace("\u2019", "'")
         start = 0
         for border in _BORDER.finditer(line):
-            if sentence := line[start : border.start() + 1].strip():
+            if sentence := line[start : border.end()].strip():
                 yield sentence
             start = border.end()
         if sentence := line[start:].strip():
@@ -133,7 +167,7 @@ def _cue(pattern: str, pieces: str = "") -> Cue:
 
 def _holds(cue: Cue, text: str) -> bool:
     """Return whether a cue stands in a text."""
-    return cue.search(text.lower()) is not None
+    return cue.search(_without_marks(text.lower())) is not None
 
 
 _DATE: Final = (
@@ -149,6 +183,8 @@ _USER_DECISION: Final = _any(
     r"(?:we|i)(?:'ll| will| have|'ve|'re| are|'m| am)? ?(?:decided|agreed|go(?:ing)? with(?= \S)|"
     r"stick(?:ing)? (?:to|with)|prefer|chose|picked)\b",
     r"(?:we|i)(?:'ll| will| have|'ve)? ?settled on\b",
+    r"^(?:(?:please|then|and|so|ok(?:ay)?)\b,? )*(?:send|put|store|save|write|print|show|serve|host|deploy|read|sort|round|name|call|"
+    r"return|move|switch)\b .*\b(?:instead of|rather than)\b",
     r"(?:use|take|keep|pick|choose|prefer|make it|do|want)\b.+\b(?:instead|rather than|over the|, not)\b",
     r"^(?:no|nope)\b[,.;:! ]+(?!idea|problem|worries|need|thanks).{12,}",
     r"^(?:yes|ok|okay|agreed|fine|good|right)[,.;:! ]+(?:let's|go with|use|do|keep|make|take|option)\b",
@@ -220,26 +256,47 @@ _OPEN: Final = _any(
     r"(?:haven't|hasn't|have not|has not|didn't|did not|couldn't|could not|wasn't able|was not able|unable to)\b",
     r"you(?:'ll| will)? (?:still )?(?:need|have) to\b|(?:noch offen|fehlt noch|steht noch aus)\b",
 )
+_BY_WHEN: Final = _cue(
+    rf"\b(?:by|until|before|due|deadline|bis|vor|spätestens)\b.{{0,30}}(?:\d|\b(?:{_DATE})|day\b|tag\b|woche\b|week\b|month\b|monat\b)"
+)
+"""Says by when what the sentence before leaves open is needed."""
 _ASSENT: Final = re.compile(
     r"(?:ok(?:ay)?|yes|yep|yeah|ja|agreed|sure|fine|good|great|perfect|nice|right|sounds good|looks good|do (?:that|it|so)|go ahead|"
     r"makes sense|\U0001f44d)(?!\w)",
     re.IGNORECASE,
 )
+_REFERS: Final = re.compile(
+    rf"^{_ASSENT.pattern}|^(?:no|nein)\b|"
+    r"\b(?:it|them|both|that|those|these|ones?|so|then|(?:this|das)(?! [^\W\d_]{4,})|dies|dann|dabei|damit|davon)\b",
+    re.IGNORECASE,
+)
+"""Agrees, denies, or points to what was said before it."""
+_OWN_WORD: Final = re.compile(r"\w*\d\w*|[^\W\d_]{4,}")
 _SECOND_THOUGHT: Final = _cue(
     r"\b(?:wait|hm+|but|actually|instead|however|rather|though|scratch that|on second thought|except|not so|nein|doch)\b|^no\b",
 )
 _TAKEN_BACK: Final = re.compile(r"\b(?:wait|hm+|scratch that|on second thought)\b[,.:;! ]*", re.IGNORECASE)
 _PROPOSAL: Final = _any(
-    r"i(?:'d| would) (?:take|use|keep|suggest|propose|recommend|go with|set|make|put|say|choose|prefer|leave|drop)\b",
-    r"i (?:suggest|propose|recommend)\b|(?:suggestion|proposal|recommendation)\s*:",
-    pieces="i'd |i would|suggest|propos|recommend",
+    r"i(?:'d| would) (?:\w+ )?(?:take|use|keep|suggest|propose|recommend|go with|set|make|put|say|choose|prefer|leave|drop|start with)\b",
+    r"i (?:\w+ )?(?:suggest|propose|recommend)\b|(?:suggestion|proposal|recommendation|recommended)\s*:|(?:my|the) (?:suggestion|proposal|"
+    r"recommendation) (?:is|would be)\b|i(?:'d| would)? think (?:that )?we should\b",
+    r"would be (?:the )?(?:simplest|easiest|best|better|safest|cheapest|simpler|easier|safer|cheaper)\b",
+    r"ich (?:würde|empfehle|schlage)\b|würde ich\b|(?:vorschlag|empfehlung)\s*:|mein(?:e)? (?:vorschlag|empfehlung) (?:ist|wäre)\b",
+    pieces="i'd |i would|i think|suggest|propos|recommend|would be|würde|empfehl|schlag",
 )
+_DECIDED: Final = re.compile(
+    r"\b(?:i|we)(?:'ve| have)? (?:decided|chose|opted|went with|picked|settled on|kept)\b|\bas agreed\b|\bagreed (?:to|on|that)\b|"
+    r"\bentschieden\b",
+    re.IGNORECASE,
+)
+"""Says that it is settled, whatever was proposed before."""
 _WITHDRAWN: Final = _cue(
     r"\b(?:(?:forget|scrap|ditch|drop|revert|undo|abandon) (?:about |the idea of |that idea of )?|(?:do|go|live) without |get rid of |"
-    r"instead of |rather than |no longer |no more |not (?=\w*\d)|no (?=[^.,;:!?]{3,40} (?:at all|after all|any ?more)\b)|"
+    r"instead of |rather than |(?:an)?statt |anstelle von |no longer |no more |nicht mehr |not (?=\w*\d)|"
+    r"no (?=[^.,;:!?]{3,40} (?:at all|after all|any ?more)\b)|"
     r"lass(?:t|en wir)? das mit |(?:throw|take|rip|kick) (?=[^.,;:!?]{3,60} out\b))(?P<what>[^.,;:!?]{3,60})",
-    pieces="forget|scrap|ditch|drop|revert|undo|abandon|without|get rid of|instead of|rather than|no longer|"
-    "no more|not |no |lass|throw|take|rip|kick",
+    pieces="forget|scrap|ditch|drop|revert|undo|abandon|without|get rid of|instead of|rather than|statt |anstelle von|"
+    "no longer|no more|nicht mehr|not |no |lass|throw|take|rip|kick",
 )
 _THEN_NO: Final = r"(?:then|in that case|dann)[, ]+(?:no|not|nein|nicht)"
 _REVERSAL: Final = _any(
@@ -250,12 +307,12 @@ _REVERSAL: Final = _any(
     r"(?:revert|undo|scrap|ditch|abandon|drop|roll back|back out)\b",
     r"(?:forget|scrap|ditch|drop|abandon) (?:about )?(?:it|that|this|the (?:other|whole|old|first|second|idea|plan))\b",
     r"no [^.,;:!?]{3,40} (?:at all|any ?more)\b|lass(?:t|en wir)? das (?:mit|sein|weg)\b",
-    r"(?:is|are|would be) (?:overkill|too (?:heavy|much)|not worth)\b",
+    r"(?:is|are|would be) (?:overkill|too (?:heavy|much)|not worth)\b|(?:ist|sind) (?:zu (?:schwer|viel|teuer)|übertrieben)\b",
     r"after all\b|(?:i|we)(?:'ve| have)? changed (?:my|our) minds?\b|no longer\b|never ?mind\b",
-    rf"^{_THEN_NO}\b|(?:doch (?:nicht|kein|lieber|wieder)|wieder raus|zurück zu[mr]?|werfen wir .{{2,40}} raus)\b",
+    rf"^{_THEN_NO}\b|(?:doch (?:nicht|kein|lieber|wieder)|wieder raus|zurück zu[mr]?|werfen wir .{{2,40}} raus|fliegt .{{0,20}}raus)\b",
     pieces="without|rid of|back|throw|take|rip|pull|kick|revert|undo|scrap|ditch|abandon|drop|forget|at all|"
     "any more|anymore|lass|overkill|too heavy|too much|not worth|after all|changed|no longer|nevermind|"
-    "never mind|then|in that case|dann|doch|raus|zurück",
+    "never mind|then|in that case|dann|doch|raus|zurück|zu schwer|zu viel|zu teuer|übertrieben",
 )
 _POINTS_BACK: Final = _cue(
     r"\b(?:that|this|those|these|it|them|both|the (?:other|whole|entire|new|old|first|second|former|previous|last)|"
@@ -314,6 +371,12 @@ _DEMAND: Final = _cue(
     r"(?:use|set|make|change|keep|put|take|add|remove|rename|replace|raise|lower|limit|cap|drop|move|let's|let us|give|call|write|"
     r"return|skip|ignore|don't|do not|stop|treat|round|try|go|show|want|nimm|mach|setze?|lass|nutze?)\b|"
     r"\b(?:should|must|needs? to|has to|have to|want|better|soll(?:te)?|muss)\b"
+)
+_INSTEAD: Final = re.compile(
+    r"(?:(?:instead|then|and|so|rather|please|bitte|dann|we|let's|let us|lieber)\b,? )*"
+    r"(?:lass uns|use|put|keep|take|store|write|go|make|do|move|switch|return|stay|try|"
+    r"nimm|nehmt|nehmen|speicher\w*|leg\w*|setz\w*|mach\w*)\b",
+    re.IGNORECASE,
 )
 _SAID_BY_OTHERS: Final = re.compile(
     r"(?<!\bi )(?<!\bwe )\b(?:says?|said|wrote|writes|claims?|claimed|reads|sagt|schreibt)\b[:,]? ?(?:that )?"
@@ -397,6 +460,25 @@ def agrees(prompt: str) -> bool:
     return _ASSENT.match(prompt) is not None and not _holds(_SECOND_THOUGHT, prompt)
 
 
+def refers_to(sentence: str, told: str, reply: str) -> bool:
+    """Return whether a sentence is about what was told: by a word, pointing, or brevity."""
+    shared = own_words(sentence) & own_words(told)
+    if _REFERS.search(sentence) or any(len(word) > 2 for word in shared) or any(taken_keys(sentence)):
+        return True
+    asks = "?" in reply or _holds(_SUGGESTS, reply) or _holds(_PROPOSAL, reply) or options(reply)
+    return len(sentence.split()) <= (_ANSWER_WORDS if asks else _BARE_WORDS)
+
+
+_ANSWER_WORDS: Final = 8
+_BARE_WORDS: Final = 4
+"""Words of what answers a question or a suggestion, and of what says nothing of itself."""
+
+
+def own_words(text: str) -> set[str]:
+    """Return the words of a text that say what it is about."""
+    return {word for word in _OWN_WORD.findall(text.lower()) if word not in STOP_WORDS and word not in TALK}
+
+
 def proposals(reply: str) -> Iterator[str]:
     """Yield what a reply proposes, each with the sentence before it, which says of what."""
     before = ""
@@ -433,6 +515,11 @@ def affirmed(text: str) -> str:
 def is_reversal(sentence: str) -> bool:
     """Return whether a person's sentence takes something back."""
     return _holds(_REVERSAL, sentence) and not _is_question(sentence)
+
+
+def says_instead(sentence: str) -> bool:
+    """Return whether a sentence after one of reversal says what to do in its place."""
+    return _INSTEAD.match(sentence) is not None and len(sentence) <= _SUBJECT_CHARS and not is_rule(sentence)
 
 
 def kept_words(sentence: str) -> frozenset[str] | None:
@@ -577,8 +664,10 @@ def may_decide(text: str) -> bool:
 
 
 def is_agent_decision(sentence: str) -> bool:
-    """Return whether an agent's sentence says what was decided."""
-    return _settles(_AGENT_DECISION, sentence)
+    """Return whether an agent's sentence says what was decided; advice is not, before assent."""
+    return _settles(_AGENT_DECISION, sentence) and (
+        not _holds(_PROPOSAL, sentence) or _DECIDED.search(sentence) is not None
+    )
 
 
 def is_rule(sentence: str) -> bool:
@@ -594,6 +683,13 @@ def is_cause(sentence: str) -> bool:
 def is_put_off(sentence: str) -> bool:
     """Return whether a person's sentence leaves something for later."""
     return (_holds(_LATER, sentence) or _MARKED.search(sentence) is not None) and not _is_question(sentence)
+
+
+def names_open_point(reply: str) -> bool:
+    """Return whether a reply says under a heading or a mark of its own what is left open."""
+    return any(True for _ in open_points(reply, headed=True)) or any(
+        _OPEN_MARK.match(point) is not None for point in open_points(reply)
+    )
 
 
 def is_open_heading(line: str) -> bool:
@@ -614,11 +710,27 @@ def open_points(text: str, *, headed: bool = False) -> Iterator[str]:
             below = below and not bare
             continue
         is_item = _BULLET.match(line) is not None
+        point = ""
         for sentence in sentences(line):
             says_so = not headed and (_holds(_OPEN, sentence) or _MARKED.search(sentence) is not None)
             if not _holds(_SETTLED, sentence) and (says_so or (below and is_item)):
-                yield sentence
+                yield from (point,) if point else ()
+                point = sentence
+            elif point and _holds(_BY_WHEN, sentence):
+                point = f"{point} {sentence}"
+        yield from (point,) if point else ()
         below = below and is_item
+
+
+_OPEN_MARK: Final = re.compile(
+    r"(?:(?:still |noch )?(?:open|offen|left|to-?do|missing|pending|not done|remaining)(?: points?)?|next(?: steps?)?)\s*[:–—-]\s*",
+    re.IGNORECASE,
+)
+
+
+def without_open_mark(point: str) -> str:
+    """Return an open point without the words that say it is one, and without its status."""
+    return re.sub(r" \((?:pending|in progress)\)\Z", "", _OPEN_MARK.sub("", point, count=1))
 
 
 _TOLD_ELSEWHERE: Final = re.compile(
@@ -640,7 +752,7 @@ def summary_points(summary: str) -> Iterator[str]:
         if heading is not None:
             skips = _TOLD_ELSEWHERE.match(heading["name"]) is not None
         elif not skips and (is_prose or _BULLET.match(line) is not None):
-            bare = _MARKS.sub("", _BULLET.sub("", line)).strip()
+            bare = without_emphasis(_BULLET.sub("", line)).strip()
             for point in sentences(bare) if is_prose else [bare]:
                 if len(point) >= 20 and not _CONTINUED.match(point):
                     yield point

@@ -7,28 +7,15 @@ had put in undoes it.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import Final
 
 import msgspec
 
-from lamina_engine.index.analysis import STOP_WORDS
 from lamina_engine.sessions import cues
+from lamina_engine.sessions.replacements import Statement
 
-_WORD: Final = re.compile(r"\w*\d\w*|[^\W\d_]{4,}")
-_TALK_WORDS: Final = (
-    "actually after again also anyway away back better completely done either else enough even ever every fine "
-    "first good great have here just keep last leave less like little look make maybe mean more most much must "
-    "need never next nice nothing okay only other part please quite rather really right same should since some "
-    "something still sure take than thanks that them then there these thing things think this those though time "
-    "today together tomorrow very want well what when whole will with without work would aber alles auch dann "
-    "dass doch eine einen einfach erst ganz gibt habe haben immer jetzt kann lassen lieber machen mehr nehmen "
-    "nicht noch oder raus schon sein sind statt über wieder wird zurück "
-)
-_TALK: Final = frozenset(_TALK_WORDS.split())
-"""Words of any talk: they do not say what is meant."""
 _UNDONE: Final = 0.5
 """Share of what the edits of a decision had put in that later ones took out."""
 _MOST: Final = 400
@@ -62,6 +49,7 @@ class Decisions:
 
     def __init__(self) -> None:
         self.standing: list[Remark] = []
+        self._statements: dict[int, Statement] = {}
         self._traces: dict[int, _Traces] = {}
         self._reversal: Remark | None = None
         """Takes something back: what follows in its turn may say of what, and what else goes."""
@@ -72,10 +60,20 @@ class Decisions:
         """Keep a decision; one that takes another one back takes its place."""
         if len(self.standing) >= _MOST or any(known.text == remark.text for known in self.standing):
             return
+        drops = drops or self._find_replaced(remark)
         if drops is not None:
             remark = msgspec.structs.replace(remark, drops=drops.text)
             self._drop([drops])
         self.standing.append(remark)
+
+    def _find_replaced(self, remark: Remark) -> Remark | None:
+        """Return the last earlier decision that a remark replaces; an agent replaces no person's."""
+        statement = self._statements[remark.place] = Statement(remark.text)
+        for known in reversed(self.standing):
+            may = known.turn < remark.turn and remark.by_user >= known.by_user
+            if may and statement.replaces(self._statements[known.place]):
+                return known
+        return None
 
     def withdraw(self, sentence: str, prompt: str, remark: Remark, talk: Sequence[str], put_off: list[Remark]) -> bool:
         """Drop what a sentence of a prompt gives up, settled or put off; return whether it does."""
@@ -84,7 +82,7 @@ class Decisions:
         known_so_far = [each for each in (*put_off, *self.standing) if not (kept and cues.confirms(kept, each.text))]
         earlier = [known for known in known_so_far if known.turn < remark.turn]
         if named:
-            gone = [known for known in known_so_far if named & _words(cues.affirmed(known.text))]
+            gone = [known for known in known_so_far if named & cues.own_words(cues.affirmed(known.text))]
             put_off[:] = [known for known in put_off if known not in gone]
             self._drop(gone)
         if kept is None and not cues.is_reversal(sentence):
@@ -103,11 +101,11 @@ class Decisions:
 
     def overrule(self, text: str, turn: int, *, is_answer: bool) -> None:
         """Drop what an objection takes back: the agent's last decision, or the person's own."""
-        words = _words(text) - (cues.kept_words(text) or set())
+        words = cues.own_words(text) - (cues.kept_words(text) or set())
         second_thought = not is_answer and cues.decides_otherwise(text)
         gone = [
             known for known in self.standing
-            if known.turn == turn - 1 and (second_thought if known.by_user else bool(words & _words(known.text)))
+            if known.turn == turn - 1 and (second_thought if known.by_user else bool(words & cues.own_words(known.text)))
         ]  # fmt: skip
         self._overruled = turn if gone else self._overruled
         self._drop(gone)
@@ -127,9 +125,11 @@ class Decisions:
     def note_command(self, turn: int, command: str) -> None:
         """Take note of a command that takes away what a person's words in this turn gave up."""
         if self._reversal is not None and self._reversal.turn == turn and cues.undoes(command):
-            words = _words(command.replace("-", " ").replace("_", " "))
+            words = cues.own_words(command.replace("-", " ").replace("_", " "))
             named = [
-                known for known in self.standing if known.turn < turn and words & _words(cues.affirmed(known.text))
+                known
+                for known in self.standing
+                if known.turn < turn and words & cues.own_words(cues.affirmed(known.text))
             ]
             self._answer_reversal(turn, named[-1:])
             self._drop(named[-1:])
@@ -149,7 +149,7 @@ class Decisions:
         traces = self._traces[known.place]
         if known.turn >= turn or not traces.put or len(traces.taken) < _UNDONE * len(traces.put):
             return False
-        return bool(traces.taken & _words(known.text)) or (
+        return bool(traces.taken & cues.own_words(known.text)) or (
             self._overruled != turn and any(other.by_user and other.turn == turn for other in self.standing)
         )
 
@@ -161,11 +161,11 @@ class Decisions:
 
 def _named_in(texts: Sequence[str], decisions: Sequence[Remark]) -> Remark | None:
     """Return the last decision that the newest of some texts names by a word of its own."""
-    counts = Counter(word for known in decisions for word in _words(known.text))
+    counts = Counter(word for known in decisions for word in cues.own_words(known.text))
     for text in reversed(texts):
-        words = {word for word in _words(text) if counts[word] == 1}
+        words = {word for word in cues.own_words(text) if counts[word] == 1}
         for known in reversed(decisions):
-            if words & _words(cues.affirmed(known.text)):
+            if words & cues.own_words(cues.affirmed(known.text)):
                 return known
     return None
 
@@ -179,14 +179,15 @@ def _left_for_another(kept: frozenset[str], decisions: Sequence[Remark], talk: S
     return None
 
 
-def _words(text: str) -> set[str]:
-    return {word for word in _WORD.findall(text.lower()) if word not in STOP_WORDS and word not in _TALK}
-
-
 def _mention(talk: Sequence[str], decision: str) -> str:
     """Return the last sentence of the talk that names a decision."""
-    words = _words(decision)
-    said = [each for text in talk for each in cues.sentences(text) if words & _words(each) and not each.endswith("?")]
+    words = cues.own_words(decision)
+    said = [
+        each
+        for text in talk
+        for each in cues.sentences(text)
+        if words & cues.own_words(each) and not each.endswith("?")
+    ]
     return said[-1] if said and len(said[-1]) <= 2 * _REASON_CHARS else ""
 
 

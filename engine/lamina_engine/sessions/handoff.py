@@ -74,7 +74,7 @@ def _is_worth_it(notes: SessionNotes) -> bool:
         return False
     said = sum(len(ask.reply) for ask in notes.asks)
     worked = bool(notes.edits or notes.todos or notes.failures or notes.delivered or notes.findings)
-    settled = bool(notes.decisions or notes.rules or notes.put_off)
+    settled = bool(notes.decisions or notes.rules or notes.put_off) or cues.names_open_point(notes.asks[-1].reply)
     return worked or settled or (notes.commands > 0 and said >= 80) or (len(notes.asks) > 1 and said >= 400)
 
 
@@ -89,7 +89,7 @@ def _goal(notes: SessionNotes) -> Ask:
 def _write_handoff(thread: Thread, notes: SessionNotes, title: str) -> str:
     goal = _goal(notes)
     sections = [
-        ("Goal", [f'"{_quote(goal.text, _GOAL)}"']),
+        ("Goal", [_quote_words(goal.text, _GOAL)]),
         ("Outcome", list(_outcome(notes, goal))),
         ("Left open", list(_left_open(notes))),
         ("Decided", list(_decided(notes))),
@@ -159,11 +159,11 @@ def _outcome(notes: SessionNotes, goal: Ask) -> Iterator[str]:
             if gist and ask.reply is not last:
                 yield f"first: {gist}"
         elif ask.reply is last or not gist:
-            yield f'asked: "{_quote(ask.text, _ASKED)}"'
+            yield f"asked: {_quote_words(ask.text, _ASKED)}"
         else:
-            yield f'asked: "{_quote(ask.text, _ASKED)}" → {gist}'
-    if last:
-        yield f"last reply: {_excerpt(last, _LAST)}"
+            yield f"asked: {_quote_words(ask.text, _ASKED)} → {gist}"
+    if last and (told := _excerpt(last, _LAST)):
+        yield f"last reply: {told}"
     commits = list(dict.fromkeys(notes.delivered))
     if commits:
         yield "; ".join(_quote(commit, 90) for commit in commits[-4:])
@@ -175,7 +175,7 @@ def _outcome(notes: SessionNotes, goal: Ask) -> Iterator[str]:
 def _ending(notes: SessionNotes) -> str:
     if notes.open_calls:
         return f"it broke off within {_quote(notes.open_calls[-1], 120)}"
-    return f'the last request has no answer: "{_quote(notes.asks[-1].text, _POINT)}"'
+    return f"the last request has no answer: {_quote_words(notes.asks[-1].text, _POINT)}"
 
 
 def _last_reply(notes: SessionNotes) -> str:
@@ -209,7 +209,7 @@ def _left_open(notes: SessionNotes) -> Iterator[str]:
     found += [_quote(point, _POINT) for point in cues.open_points(replies[-1])]
     question = cues.closing_question(last)
     if question:
-        found.append(f'the agent asked: "{_quote(question, _POINT)}"')
+        found.append(f"the agent asked: {_quote_words(question, _POINT)}")
     for failure in notes.failures:
         if not failure.mended and failure.turn >= notes.asks[-1].turn - 3:
             found.append(
@@ -223,19 +223,18 @@ def _decided(notes: SessionNotes) -> Iterator[str]:
     by_agent = [remark for remark in notes.decisions if not remark.by_user]
     chosen = [*_ends(notes.rules, 2), *_ends(by_user, 12), *_ends(by_agent, 4)]
     for remark in sorted(chosen, key=lambda remark: remark.place):
-        quoted = _quote(remark.text, _DECIDED)
         if not remark.by_user:
-            yield f"the agent: {quoted}"
+            yield f"the agent: {_quote(remark.text, _DECIDED)}"
         elif remark.drops:
             why = f"{_quote(remark.finding, _POINT)} → " if remark.finding else ""
-            yield f'{why}"{quoted}", which takes back "{_quote(remark.drops, 100)}"'
+            yield f"{why}{_quote_words(remark.text, _DECIDED)}, which takes back {_quote_words(remark.drops, 100)}"
         else:
             yield _answering(remark, _DECIDED, _SHORT)
 
 
 def _answering(remark: Remark, most: int, short: int) -> str:
     """Return a person's words, and where they are short what they answer."""
-    quoted = f'"{_quote(remark.text, most)}"'
+    quoted = _quote_words(remark.text, most)
     return f"{_quote(remark.finding, _ASKED)} → {quoted}" if remark.finding and len(remark.text) < short else quoted
 
 
@@ -316,7 +315,7 @@ def _insights(thread: Thread, notes: SessionNotes) -> list[Derived]:
     found: list[Derived] = []
     project = f" ({thread.project})" if thread.project else ""
     for remark in notes.rules[-_RULES:]:
-        text = f'A standing rule, in the person\'s words{project}: "{_quote(remark.text, 400)}"'
+        text = f"A standing rule, in the person's words{project}: {_quote_words(remark.text, 400)}"
         found.append(Derived(INSIGHT, remark.turn, remark.place, _quote(remark.text, 80), text, remark.at_us))
     mended = [failure for failure in notes.failures if failure.mended and failure.error and _explanation(failure)]
     for failure in mended[-_FAILURES:]:
@@ -342,20 +341,26 @@ def _insights(thread: Thread, notes: SessionNotes) -> list[Derived]:
             )
     asked = {ask.turn: ask.text for ask in notes.asks}
     rules = {rule.text for rule in notes.rules}
-    lasting = [
-        each for each in notes.decisions if (each.drops or _REASONED.search(each.text)) and each.text not in rules
-    ]
+    lasting = [each for each in notes.decisions if _lasts(each) and each.text not in rules]
     for remark in [each for each in lasting if " → " not in each.text][-_DECISIONS:]:
         who = "The person decided" if remark.by_user else "Decided"
         question = asked.get(remark.turn, "")
-        about = f', asked "{_quote(question, _ASKED)}"' if question.endswith("?") and not remark.by_user else ""
-        text = f'{who}{project}{about}: "{_quote(remark.text, 400)}"'
+        about = f", asked {_quote_words(question, _ASKED)}" if question.endswith("?") and not remark.by_user else ""
+        text = f"{who}{project}{about}: {_quote_words(remark.text, 400)}"
         if remark.by_user and remark.finding and (remark.drops or len(remark.text) < _SHORT):
             text += f"\nThe agent had said: {_quote(remark.finding, 260)}"
         if remark.drops:
-            text += f'\nIt takes back: "{_quote(remark.drops, 200)}"'
+            text += f"\nIt takes back: {_quote_words(remark.drops, 200)}"
         found.append(Derived(INSIGHT, remark.turn, remark.place, _quote(remark.text, 80), text, remark.at_us))
     return found[:MOST_INSIGHTS]
+
+
+def _lasts(remark: Remark) -> bool:
+    """Return whether a decision outlasts its session: it may take back one of another."""
+    reverses = (
+        remark.by_user and cues.is_substantial(remark.text) and any(map(cues.is_reversal, cues.sentences(remark.text)))
+    )
+    return reverses or bool(remark.drops) or _REASONED.search(remark.text) is not None
 
 
 # ---------------------------------------------------------------------- words
@@ -381,18 +386,24 @@ def _excerpt(reply: str, most: int) -> str:
                 continue
             if len(sentence) > room:
                 return " ".join(kept).rstrip(";") or _quote(sentence, most)
-            kept.append(sentence if sentence.endswith((".", "!", "?", ":", ";")) else f"{sentence};")
+            kept.append(sentence if sentence.rstrip("\"')").endswith((".", "!", "?", ":", ";")) else f"{sentence};")
             room -= len(kept[-1]) + 1
     return " ".join(kept).rstrip(";")
 
 
 def _quote(text: str, most: int) -> str:
     """Return a text on one line, without code, cut between words."""
-    flat = " ".join(cues.without_code(text).split()).replace('"', "'") or " ".join(text.split())
+    flat = " ".join(cues.without_code(text).split()) or " ".join(text.split())
     if len(flat) <= most:
         return flat
     cut = flat[: most - 2]
     return cut[: max(cut.rfind(" "), most // 2)].rstrip(" ,;:") + " …"
+
+
+def _quote_words(text: str, most: int) -> str:
+    """Return a text as a quotation, within marks that it does not hold itself."""
+    quoted = _quote(text, most)
+    return f"“{quoted}”" if '"' in quoted else f'"{quoted}"'
 
 
 def _relative(name: str, folder: object) -> str:

@@ -204,10 +204,14 @@ class SessionNotes:
 
     def _read_sentences(self, text: str, finding: str, talk: list[str]) -> None:
         """Note what the sentences of a prompt settle, put off, take back."""
-        before = ""
+        before = told = ""
         for sentence, after in cues.sentences_with_next(text):
+            if sentence == told:
+                continue
             reason, before = before, "" if cues.has_second_thought(sentence) or sentence.endswith("?") else sentence
             whole = f"{reason} {sentence}" if 0 < len(reason) <= _REASON_CHARS else sentence
+            if cues.is_reversal(sentence) and cues.says_instead(after):
+                whole, told = f"{whole} {after}", after
             remark = self._make_remark(whole, by_user=True, finding=finding)
             if self._decisions.withdraw(sentence, text, remark, talk, self.put_off):
                 continue
@@ -255,7 +259,8 @@ class SessionNotes:
         self._decisions.decide(self._make_remark(text, by_user=by_user, finding=finding))
 
     def _make_remark(self, text: str, *, by_user: bool, finding: str = "") -> Remark:
-        return Remark(self._turn, self._place(), by_user, text, self._now_us, finding)
+        told = finding if finding and cues.refers_to(text, finding, self.replies[-1]) else ""
+        return Remark(self._turn, self._place(), by_user, text, self._now_us, told)
 
     def _remark(self, remarks: list[Remark], text: str, *, by_user: bool, finding: str = "") -> None:
         if len(remarks) < _MOST and all(known.text != text for known in remarks):

@@ -653,3 +653,58 @@ def test_a_rule_for_the_next_time_is_not_left_open(vault: Vault, tmp_path: Path)
 )
 def test_what_is_to_do_is_open_and_spanish_is_not(reply: str, is_open: bool) -> None:
     assert [*cues.open_points(reply)] == ([reply] if is_open else [])
+
+
+@pytest.mark.parametrize(
+    "advice",
+    [
+        "Given the small team, I recommend SQLite instead of Postgres because it needs no server.",
+        "My recommendation: going with SQLite, because it needs no server.",
+        "I think we should keep SQLite rather than Postgres because it needs no server.",
+        "Bei dem kleinen Team würde ich SQLite nehmen, weil es keinen Server braucht.",
+    ],
+)
+@pytest.mark.parametrize(("answer", "is_decided"), [("ok, do that", True), ("what does a server cost a month?", False)])
+def test_advice_is_a_decision_once_the_person_agrees(
+    vault: Vault, tmp_path: Path, advice: str, answer: str, is_decided: bool
+) -> None:
+    # a stranger's trial: "I recommend SQLite" was told as decided, and the person had only asked on
+    written = day()
+    written.ask("which database does the new ledger get?")
+    written.say(f"There are two that would do. {advice}")
+    written.ask(answer)
+    written.edit("docs/costs.md")
+    written.say("Here is what I know of it.")
+    decided, insights = told(vault, written, tmp_path)
+    assert ("SQLite" in decided) is is_decided
+    assert ("SQLite" in insights) is is_decided
+
+
+@pytest.mark.parametrize(
+    ("reply", "answer", "is_told"),
+    [
+        (
+            "We keep login sessions in Redis for 12 hours.",
+            "Petra moved the launch to 2026-12-15, the pier is not ready.",
+            False,
+        ),
+        ("The parser reads each line twice.", "Der Start ist am 15. März, sagt Jan.", False),
+        ("Readers wait for the lock of the writer.", "the freeze is on march 3", False),
+        ("The limit of uploads is 20 MB here.", "make it 50 MB for everybody please", True),
+        ("The export has no header line yet.", "the header must be in German", True),
+        ("It could exit, or print a warning and go on.", "exit code 3 and a message", True),
+    ],
+)
+def test_a_decision_is_told_with_what_it_refers_to_alone(
+    vault: Vault, tmp_path: Path, reply: str, answer: str, is_told: bool
+) -> None:
+    written = day()
+    written.ask("how does that part of the program behave?")
+    written.say(reply)
+    written.ask(answer)
+    written.edit("src/ledger.py")
+    written.say("Noted, it is so now.")
+    decided, insights = told(vault, written, tmp_path)
+    assert answer in decided
+    assert (reply in decided) is is_told
+    assert (f"The agent had said: {reply}" in insights) <= is_told

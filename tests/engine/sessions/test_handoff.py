@@ -136,6 +136,39 @@ def test_insights_are_rules_and_failures_with_what_mended_them(vault: Vault, tmp
         assert chunk.created_at_us <= written.now_us
 
 
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "From now on name private fields _balance instead of balance_ in every class.",
+        "always use snake_case_names and **kwargs instead of *args",
+        "never format src/**/*.py or **/generated/**",
+        r"Always check an id against ^\d+_\w*$ first.",
+        'Always write encoding="cp1252" instead of "utf-8" for the bank\'s files.',
+        'Never print "done." Print the number of rows.',
+        "Ab jetzt heißen Testdateien test_*.py und nie *_test.py.",
+    ],
+)
+def test_a_rule_is_told_letter_by_letter(vault: Vault, tmp_path: Path, rule: str) -> None:
+    # a stranger's trial: "name private fields balance instead of balance"
+    written = day()
+    written.ask(rule)
+    written.say("Understood, I will do so in all of the code from here on.")
+    text = handoff_of(vault, written.write(tmp_path / "projects"))
+    told = [chunk.text for chunk in insights(vault) if "standing rule" in chunk.text]
+    assert len(told) == 1
+    assert rule.partition(" Print the")[0] in told[0]
+    assert rule.partition(" Print the")[0] in "\n".join(section(text, "Decided"))
+
+
+def test_emphasis_alone_is_left_out(vault: Vault, tmp_path: Path) -> None:
+    written = day()
+    written.ask("**Never** push to `main`, and **always** rebase *before* a review.")
+    written.say("OK.")
+    text = handoff_of(vault, written.write(tmp_path / "projects"))
+    assert 'words (uploader): "Never push to `main`, and always rebase *before* a review."' in insights(vault)[0].text
+    assert "last reply" not in text
+
+
 def test_reading_again_replaces_and_never_doubles(vault: Vault, tmp_path: Path) -> None:
     written = day()
     written.ask("Add retries with backoff to the uploader, please")

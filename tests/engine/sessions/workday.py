@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import lamina
+from lamina import FixedClock, Vault
 from lamina_engine.clock import format_instant, parse_instant
 
 
@@ -219,3 +221,17 @@ class CodexDay:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("".join(json.dumps(line) + "\n" for line in self.lines), encoding="utf-8")
         return path
+
+
+def days(tmp_path: Path, *sessions: tuple[str, Sequence[tuple[str, str]]]) -> Vault:
+    """A vault of sessions: each with its day, and what was asked and replied."""
+    vault = lamina.open(tmp_path / "vault", create=True, embedder="none", clock=FixedClock("2026-11-28T12:00:00Z"))
+    for number, (day, talk) in enumerate(sessions):
+        written = ClaudeCodeDay(
+            f"{number}a0e7c7a-1a2b-4c3d-8e4f-5a6b7c8d9e0f", "/home/ida/code/ferry", f"{day}T09:00:00Z"
+        )
+        for asked, replied in talk:
+            written.ask(asked)
+            written.say(replied)
+        vault.ingest(written.write(tmp_path / f"logs{number}"), kind="sessions")
+    return vault
