@@ -63,7 +63,7 @@ def fact_line(row: Mapping[str, Any]) -> str:
 
 
 def no_fact(answers: lamina.Answers) -> str:
-    """Return what to say where no fact answers: what is unknown, and how to see what is known instead."""
+    """Return a line for a question that no fact answers, with the names that are unknown."""
     about = f"; nothing is known of {', '.join(answers.unknown)}" if answers.unknown else ""
     count, names = len(answers), ", ".join(answers.entities)
     related = (

@@ -1,7 +1,8 @@
-"""Questions of another time: "in March", "until April", "before Ben Li", "the old port", answered from the intervals of facts.
+"""Intervals of facts, and questions of another time that they answer.
 
-The words that say when are taken out, the rest is asked as if it were so now, of all facts that ever held, and of those that answer
-the ones of that time are chosen. A fact whose interval is open on both sides says nothing of when it held.
+Of "in March", "until April", "before Ben Li" and "the old port" the words that say when are taken out. The rest is asked as if it
+were so now, of all facts that ever held, and of those that answer the ones of that time are chosen. A fact whose interval is
+open on both sides says nothing of when it held.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ class Earlier(Struct, frozen=True):
 
 
 def read_earlier(text: str, names: Sequence[Mention], now_us: int, tz: str) -> Iterator[Earlier]:
-    """Yield a question of another time as it may be read; nothing of one that names none before now.
+    """Yield readings of a question as one of another time; none where it names none.
 
     ``names`` are the entities named in it, whose words are no times: "Berth 4 in August". What is a time and a value as well ("before
     2.5") is first read as a value.
@@ -143,7 +144,7 @@ def _in_present(text: str) -> str:
 
 
 def choose_facts(earlier: Earlier, facts: Sequence[Fact], now_us: int) -> list[Fact]:
-    """Return, of all facts that ever answered a question, those of the time that it is about."""
+    """Return, of all facts that ever answered a question, those of its time."""
     dated = [fact for fact in facts if not (fact.valid_from_us is None and fact.valid_to_us is None)]
     if earlier.span is not None:
         return _choose_of_span(dated, earlier.span, ends=earlier.ends)

@@ -218,12 +218,12 @@ def _answer_earlier(kg: FactView, question: Question, earlier: Earlier, now_us: 
     inquiry = _Inquiry(kg, question, None, tiers)
     ever = {item.fact.row: item for item in inquiry.about_entities() if item.answers and not item.fact.is_doubted}
     chosen: list[_Candidate] = []
-    for _, items in itertools.groupby(sorted(ever.values(), key=_asked_of), _asked_of):
+    for _, items in itertools.groupby(sorted(ever.values(), key=_group_key), _group_key):
         chosen += [ever[fact.row] for fact in choose_facts(earlier, [item.fact for item in items], now_us)]
     return chosen
 
 
-def _asked_of(item: _Candidate) -> tuple[int, str, str]:
+def _group_key(item: _Candidate) -> tuple[int, str, str]:
     """Return what a fact is of: values of one entity and predicate follow each other."""
     return item.place, item.fact.direction, item.fact.key
 
