@@ -30,8 +30,8 @@ _TAKES: Final = r"(?:takes?|took|taken|taking) over|übernimmt|übernahm|überno
 _SWAPS: Final = r"replac\w+|ersetz\w+|abgelöst"
 _PARTICIPLES: Final = "ersetzt|abgelöst|abgeschafft|abgeschaltet|gekündigt|abgekündigt|verabschiedet"
 _GOES: Final = (
-    rf"{_SWAPS}|cancel\w+|drop(?:s|ped)?|retir\w+|abandon\w*|(?:gets?|got|getting) rid of|(?:gave|given) up|decommission\w*|"
-    r"discontinu\w+|remov(?:e|es|ed)|abgeschafft|abgeschaltet|gekündigt|abgekündigt|verabschied\w+|stopp(?:ed|ing)(?: using)?|"
+    rf"{_SWAPS}|{_PARTICIPLES}|cancel\w+|drop(?:s|ped)?|retir\w+|abandon\w*|(?:gets?|got|getting) rid of|(?:gave|given) up|decommission\w*|"
+    r"discontinu\w+|remov(?:e|es|ed)|verabschied\w+|stopp(?:ed|ing)(?: using)?|"
     r"no longer(?: (?:use|uses|have|has|run|runs|with|on|in|at|is|are))?"
 )
 _LEAVES: Final = r"(?:we|they|i|have|has)\s+(?:\w+\s+)?(?:switch|mov|migrat)\w+ (?:away )?from"
@@ -56,13 +56,15 @@ _SWAPPED: Final = re.compile(rf"\b(?:{_SWAPS})\b", re.IGNORECASE)
 _TAKEN: Final = re.compile(rf"\b(?:{_TAKES})\b", re.IGNORECASE)
 _UNSURE: Final = re.compile(
     r"\b(?:maybe|perhaps|might|could|would|should|will|plans?|planned|planning|consider\w*|think\w*|thought|ideas?|propos\w+|if|wants?|"
-    r"wanted|wish\w*|discuss\w*|reject\w+|refus\w+|next (?:week|month|year|spring|summer|autumn|winter)|überleg\w+|woll\w+|soll\w*|falls|"
-    r"(?:not|never|nobody|n['’]t) (?:yet )?(?:be |been |to )?(?:mov|replac|switch|migrat|drop|cancel|tak|chang|remov))",
+    r"wanted|wish\w*|discuss\w*|reject\w+|refus\w+|next (?:week|month|year|spring|summer|autumn|winter)|überleg\w+|woll\w+|soll\w*|"
+    r"falls)\b|"
+    r"(?:\b(?:not|never|nobody)|n['’]t) (?:yet )?(?:be |been |to )?(?:mov|replac|switch|migrat|drop|cancel|tak|chang|remov)",
     re.IGNORECASE,
 )  # fmt: skip
+"""Words of plans, and denials of a change."""
 _DONE_ONCE: Final = re.compile(
     r"\b(?:\w{3,}ed|wrote|built|bought|sold|made|won|lost|found|drew|chose|gave|came|began|said|told|paid|taught|met|left|broke|sent|born|"
-    r"schrieb|kaufte|baute|gründete|hired|invented)\b",
+    r"schrieb|kaufte|baute|gründete)\b",
     re.IGNORECASE,
 )  # fmt: skip
 """Verb of an event, which no later one changes."""
@@ -78,6 +80,8 @@ _ABOUT: Final = _words("about of for with from on in at to during after before n
 _OF: Final = _words("of about with near beside")
 _SAME: Final = 0.8
 """Likeness from which on two words are one."""
+_LONGEST: Final = 1_000
+"""Characters of a sentence from which on it is none, but text without ends."""
 _GAP: Final = 6
 """Words between a subject and the verb that ends its clause in German."""
 
@@ -126,16 +130,9 @@ def read_value(asking: Asking, sentence: Sentence, other: Value | None = None) -
     return Value(frozenset(words - numbers), frozenset(numbers))
 
 
-class Replacing(NamedTuple):
-    """End of an answer by a later sentence."""
-
-    tells: bool
-    """True where it says what is so instead."""
-
-
-def read_replacement(asking: Asking, old: Value, sentence: Sentence) -> Replacing | None:
-    """Return how a later sentence ends an answer; None where it leaves it as it is."""
-    if _UNSURE.search(sentence.text) or _comes(old, sentence):
+def read_replacement(asking: Asking, old: Value, sentence: Sentence) -> bool | None:
+    """Return whether a sentence that ends a value holds another; None where it ends none."""
+    if len(sentence.text) > _LONGEST or _UNSURE.search(sentence.text) or _comes(old, sentence):
         return None
     subject = find_subject(asking)
     places = [
@@ -150,11 +147,11 @@ def read_replacement(asking: Asking, old: Value, sentence: Sentence) -> Replacin
         if not is_over and not _is_gone(asking, old, sentence):
             return None
         is_clear = is_whole or _SWAPPED.search(sentence.text) is not None
-        return Replacing(is_clear and _tells(asking, old, sentence, said))
+        return is_clear and _tells(asking, old, sentence, said)
     if is_whole and _goes(asking, sentence, said) and _tells(asking, old, sentence, said):
-        return Replacing(True)
+        return True
     if is_whole and asking.kind == "when" and _is_cancelled(sentence, said):
-        return Replacing(False)
+        return False
     return None
 
 

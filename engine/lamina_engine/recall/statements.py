@@ -79,21 +79,7 @@ def find_statements(view: View, question: str, until_us: int | None = None) -> l
     asked = [word for _, word in (*asking.names, *asking.content)]
     if _GERMAN in view.languages and not asking.is_german:
         asked += [german for word in asked for german in in_german(word)]
-    rows = _find_rows(view, " ".join(asked), selection)
-    found: list[_Text] = []
-    for row, record in zip(rows, view.snapshot.records("chunks", np.array(rows, np.int64), _FIELDS), strict=True):
-        if record["type"] == _CODE:
-            continue
-        created = record["created_at"]
-        dated = utc_datetime(created)
-        year = str(dated.year) if dated else ""
-        title, tags = record["title"] or "", record["tags"] or ()
-        said = [
-            each
-            for text in (record["text"], _fields_text(record["metadata"]))
-            for each in sentences_of(asking, text, year, title, record["source"], tags)
-        ]
-        found.append(_Text((MISSING_US if created is None else created, row), record, said))
+    found = _read_texts(view, asking, _find_rows(view, " ".join(asked), selection))
     best = max((each for each in found if each.said), key=lambda each: (each.rating, each.place), default=None)
     if best is None:
         return []
@@ -132,19 +118,35 @@ def _find_rows(view: View, words: str, selection: Selection) -> list[int]:
     return rows
 
 
+def _read_texts(view: View, asking: Asking, rows: Sequence[int]) -> list[_Text]:
+    """Return texts with their sentences that answer a question; source code states nothing."""
+    found: list[_Text] = []
+    for row, record in zip(rows, view.snapshot.records("chunks", np.array(rows, np.int64), _FIELDS), strict=True):
+        if record["type"] == _CODE:
+            continue
+        created = record["created_at"]
+        dated = utc_datetime(created)
+        year = str(dated.year) if dated else ""
+        title, tags = record["title"] or "", record["tags"] or ()
+        said = [
+            each
+            for text in (record["text"], _fields_text(record["metadata"]))
+            for each in sentences_of(asking, text, year, title, record["source"], tags)
+        ]
+        found.append(_Text((MISSING_US if created is None else created, row), record, said))
+    return found
+
+
 def _replace(
     view: View, selection: Selection, asking: Asking, best: _Text, found: Sequence[_Text]
 ) -> tuple[_Text, Sentence] | None:
     """Return the answer that later sentences leave; None where they say nothing instead."""
     sentence: Sentence | None = best.sentence
     value = read_value(asking, best.sentence)
-    known = {each.place[1]: each for each in found}
+    known = {each.place[1] for each in found}
     more = [row for row in _find_rows(view, " ".join((*value.names, *value.numbers)), selection) if row not in known]
-    for row, record in zip(more, view.snapshot.records("chunks", np.array(more, np.int64), _FIELDS), strict=True):
-        created = record["created_at"]
-        known[row] = _Text((MISSING_US if created is None else created, row), record, [])
-    for text in sorted(known.values(), key=lambda each: each.place):
-        if text.place < best.place or text.record["type"] == _CODE:
+    for text in sorted((*found, *_read_texts(view, asking, more)), key=lambda each: each.place):
+        if text.place < best.place:
             continue
         answering = {each.written for _, each in text.said}
         is_after = text.place > best.place or sentence is None
@@ -155,10 +157,10 @@ def _replace(
                 continue  # told again
             elif each.written in answering and (sentence is None or NOW.search(each.text)):
                 best, sentence, value = text, each, read_value(asking, each)
-            elif (change := read_replacement(asking, value, each)) is not None:
+            elif (holds := read_replacement(asking, value, each)) is not None:
                 new = read_value(asking, each, value)
-                best, sentence = text, each if change.tells else None
-                value = new if change.tells else value
+                best, sentence = text, each if holds else None
+                value = new if holds else value
     return None if sentence is None else (best, sentence)
 
 

@@ -10,21 +10,21 @@ from lamina_engine.facts.statements import read_sentences
 
 
 def replaced(question: str, old: str, new: str) -> bool | None:
-    """Return whether a sentence tells what is so instead of another; None where that stays so."""
+    """Return whether a sentence that ends a value holds another; None where it ends none."""
     asking = read_question(question)
     assert asking is not None
     if not may_be_replaced(asking):
         return None
     value = read_value(asking, read_sentences(asking, old)[0])
-    found = read_replacement(asking, value, read_sentences(asking, new)[0])
-    return None if found is None else found.tells
+    return read_replacement(asking, value, read_sentences(asking, new)[0])
 
 
 @pytest.mark.parametrize(
-    ("question", "old", "new", "tells"),
+    ("question", "old", "new", "holds"),
     [
         ("who owns the bees?", "Nils owns the bees.", "Nils handed the bees over to Olaf Brandt.", True),
         ("who owns the bees?", "Nils owns the bees.", "From today Olaf takes over the bees from Nils.", True),
+        ("who owns the bees?", "Nils owns the bees.", "Wilma takes over the bees from Nils.", True),
         ("who owns the bees?", "Nils owns the bees.", "Olaf owns the bees, before it was Nils.", True),
         ("who insures the barn?", "The barn is insured by Helvetia.", "We cancelled Helvetia: the barn is now with Allianz.", True),
         ("what is our edge?", "Our edge is Fastly.", "Fastly was retired.", False),
@@ -40,8 +40,8 @@ def replaced(question: str, old: str, new: str) -> bool | None:
         ("wann ist die Sitzung?", "Die Sitzung ist am 3. Mai.", "Die Sitzung wurde vom 3. Mai auf den 9. Mai verschoben.", True),
     ],
 )  # fmt: skip
-def test_a_change_of_the_same_subject_ends_a_value(question: str, old: str, new: str, tells: bool) -> None:
-    assert replaced(question, old, new) is tells
+def test_a_change_of_the_same_subject_ends_a_value(question: str, old: str, new: str, holds: bool) -> None:
+    assert replaced(question, old, new) is holds
 
 
 @pytest.mark.parametrize(

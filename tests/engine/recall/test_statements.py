@@ -140,9 +140,7 @@ def test_replacements_follow_each_other(tmp_path: Path) -> None:
             1,
         ):
             vault.add(text, created_at=f"2026-05-{day:02}")
-        vault.add(
-            "# Queue\n\nOur queue is RabbitMQ.\n\n## Later\n\nWe replaced RabbitMQ with NATS.", created_at=FIRST
-        )
+        vault.add("# Queue\n\nOur queue is RabbitMQ.\n\n## Later\n\nWe replaced RabbitMQ with NATS.", created_at=FIRST)
         assert vault.facts.ask("where is the wiki?")[0].object == "The wiki is on atlas-12 now."
         assert (
             vault.facts.ask("where is the wiki?", valid_at="2026-05-02")[0].object
