@@ -168,12 +168,17 @@ def _choose_of_span(facts: Sequence[Fact], span: tuple[int, int], *, ends: bool)
         if ended := [fact for fact in facts if start <= _end(fact) <= stop]:
             return _last(ended)
         stop = start + 1
-    return [fact for fact in facts if _begin(fact) < stop and _end(fact) > start and _begin(fact) < _end(fact)]
+    return [fact for fact in facts if _known_since(fact) < stop and _end(fact) > start and _begin(fact) < _end(fact)]
 
 
 def _last(facts: Sequence[Fact]) -> list[Fact]:
     """Return the facts that ended last: of several at one moment the one that was stated last."""
     return [max(facts, key=lambda fact: (_end(fact), _begin(fact), fact.row))] if facts else []
+
+
+def _known_since(fact: Fact) -> int:
+    """Return from when on a fact is known to hold: from its start, else from when it was stated."""
+    return fact.recorded_at_us if fact.valid_from_us is None else fact.valid_from_us
 
 
 def _begin(fact: Fact) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lamina_engine.clock import parse_instant
+from lamina_engine.clock import US_PER_DAY, format_instant, parse_instant
 from lamina_engine.facts.intervals import read_earlier
 from lamina_engine.facts.log import Draft, write
 from lamina_engine.facts.questions import ask
@@ -84,6 +84,22 @@ def test_what_is_not_so_is_answered_by_nothing_that_is_so(harbour: Memory, quest
 )
 def test_who_does_not_know_is_told(harbour: Memory, question: str) -> None:
     assert answer(harbour, question) == ["7500"]
+
+
+def test_a_fact_without_a_start_is_known_from_when_it_was_stated(memory: Memory) -> None:
+    write(memory, [Draft("Buoy 9", "owner", "Ada Obi")])
+    since = memory.clock.now_us()
+    later = since + 90 * US_PER_DAY
+    write(memory, [Draft("Buoy 9", "owner", "Ben Li", valid_from=later)])
+
+    def owner(question: str) -> list[str]:
+        found = ask(memory, question, valid_at_us=later + US_PER_DAY)
+        return [each.value for each in found if each.asked] if found.answered else []
+
+    assert owner("who owned Buoy 9 before Ben Li?") == ["Ada Obi"]
+    day = str(format_instant(since + 30 * US_PER_DAY))[:10]
+    assert owner(f"who owned Buoy 9 on {day}?") == ["Ada Obi"]
+    assert owner("who owned Buoy 9 in 2015?") == []
 
 
 def test_a_time_is_read_in_the_zone_of_the_vault() -> None:
