@@ -360,7 +360,8 @@ def _answer_lines(found: Answers, *, related: bool) -> Iterator[str]:
         mark = "ambiguous" if answer.ambiguous else None
         disputed = "contradicted" if answer.contradicted else None
         wrong = None if answer.status == "active" else headline(answer.status, answer.reason)
-        details = headline(f"{answer.score:g}", answer.method, printable(answer.source), mark, disputed, wrong)
+        until = f"until {short_date(format_instant(answer.valid_to_us))}" if answer.valid_to_us is not None else None
+        details = headline(f"{answer.score:g}", answer.method, printable(answer.source), until, mark, disputed, wrong)
         hops = [*answer.path, (answer.subject, answer.predicate, answer.object)]
         yield from _full_lines(", ".join(map(" ".join, hops)), details)
     others = len(found) - len(shown)

@@ -26,16 +26,18 @@ def facts(access: VaultAccess, given: Mapping[str, Any]) -> Answer:
         try:
             known = vault.facts.about(given["entity"], **moments)
         except lamina.EntityNotFound:
-            return Answer(no_entity(vault, given["entity"]), {"answers": [], "entity": None})
+            return Answer(no_entity(vault, given["entity"]), {"answered": False, "answers": [], "entity": None})
         rows = [fact.to_dict() | {"score": fact.confidence, "method": "entity"} for fact in known]
         entity: str | None = vault.facts.entity(given["entity"]).id
     else:
         answers = vault.facts.ask(given["question"], k, **moments)
-        rows, entity = answers.to_dicts(), answers.entities[0] if len(answers.entities) == 1 else None
-        if not rows:
-            about = f" of {', '.join(answers.unknown)}" if answers.unknown else ""
-            text = one_line(f"No fact answers that; nothing is known{about}. memory_recall searches the texts.", 300)
-            return Answer(text, {"answers": [], "entity": entity})
+        entity = answers.entities[0] if len(answers.entities) == 1 else None
+        if not answers.answered:
+            data = {"answered": False, "answers": [], "related": len(answers), "entity": entity}
+            return Answer(one_line(no_fact(answers), 300), data)
+        # of a question for all that is known none is asked for by itself
+        asked = [answer for answer in answers if answer.asked] or answers
+        rows = [answer.to_dict() for answer in asked]
     found = clean_data([{name: row.get(name) for name in _FIELDS} for row in rows])
     count = counter(vault)
     more = max(0, len(found) - k)
@@ -44,7 +46,7 @@ def facts(access: VaultAccess, given: Mapping[str, Any]) -> Answer:
         return f"{left + more} more: ask with a larger k, or for one predicate" if left + more else ""
 
     said, taken = fill(NOTE, [[fact_line(row)] for row in found[:k]], advise, _TOKENS, count)
-    return Answer(said, {"answers": found[: len(taken)], "entity": entity})
+    return Answer(said, {"answered": bool(found), "answers": found[: len(taken)], "entity": entity})
 
 
 def kg_ask(access: VaultAccess, given: Mapping[str, Any]) -> Answer:
@@ -58,6 +60,18 @@ def fact_line(row: Mapping[str, Any]) -> str:
     held = f"  [{since or '…'} to {until or 'now'}]" if since or until else ""
     words = one_line(f"{row['subject']} | {row['predicate']} | {row['object']}", 300)
     return f"{words}{held}  ({one_line(short_id(str(row['source'])), 80)})"
+
+
+def no_fact(answers: lamina.Answers) -> str:
+    """Return a line for a question that no fact answers, with the names that are unknown."""
+    about = f"; nothing is known of {', '.join(answers.unknown)}" if answers.unknown else ""
+    count, names = len(answers), ", ".join(answers.entities)
+    related = (
+        f" {count} related fact{'s' * (count > 1)}: ask with entity to see what is known{names and f' of {names}'}."
+        if count
+        else ""
+    )
+    return f"No fact answers that{about}.{related} memory_recall searches the texts."
 
 
 def no_entity(vault: lamina.Vault, name: str) -> str:

@@ -74,7 +74,8 @@ def fact_items(memory: Memory, prompt: str, now_us: int) -> list[Item]:
         return []
     return [
         Item(
-            part="facts", id=f"fact:{answer.id}", text=f"{answer.subject} · {answer.predicate} · {answer.object}", type="fact",
+            part="facts", id=f"fact:{answer.id}", type="fact",
+            text=f"{answer.subject} · {answer.predicate} · {answer.object}{until_text(answer.valid_to_us)}",
             collection="facts", source=answer.source, date=day_text(answer.valid_from_us),
             age=_age(answer.valid_from_us, now_us), freshness=UNVERIFIED,
         )
@@ -144,6 +145,11 @@ def _source(source: str | None, session: str | None) -> str:
 def _age(created_us: int | None, now_us: int) -> str:
     known = created_us is not None and created_us != MISSING_US
     return age_text(max(now_us - created_us, 0) / US_PER_S if known and created_us is not None else None)
+
+
+def until_text(valid_to_us: int | None) -> str:
+    """Return until when a fact holds, to be said behind it; empty where it has no end."""
+    return f" (until {day_text(valid_to_us)})" if valid_to_us is not None else ""
 
 
 def day_text(created_us: int | None) -> str:

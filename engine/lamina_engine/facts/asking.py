@@ -35,6 +35,8 @@ DENIED: Final = re.compile(
     r"n['’]t\b|\b(?:is|was|are|were|switched|turned) off\b",
     re.IGNORECASE,
 )
+_NEGATED: Final = re.compile(r"\b(?:not|never|no longer)\b|n['’]t\b", re.IGNORECASE)
+_QUESTION_WORD: Final = re.compile(r"\b(?:wh\w+|how)\b", re.IGNORECASE)
 _GENERAL: Final = re.compile(
     r"what(?:'s| is| are) (?:an?|the difference)\b|what does .* (?:mean|stand for)\W*$|.*\busually\b", re.IGNORECASE
 )
@@ -60,6 +62,8 @@ class Asking(Struct, frozen=True):
     is_present: bool
     """True for what is so now: what was once, and is over, is no answer."""
     is_denied: bool
+    is_negated: bool
+    """True for "where is it not stored": a sentence that denies nothing says something else."""
     is_german: bool
     head: tuple[int, ...]
     """Position of the noun that is asked for, or of what somebody is: neither is left to what stands before."""
@@ -107,8 +111,15 @@ def read_question(text: str) -> Asking | None:
     return Asking(
         kind, tuple(lower), tuple(noun), tuple(content), tuple(names), copular, _is_passive(lower, at), not _PAST.isdisjoint(lower),
         vocabulary.PAST.isdisjoint(lower) and _PAST.isdisjoint(lower),
-        DENIED.search(text) is not None, german, _find_head(kind, words, lower, at, noun),
+        DENIED.search(text) is not None, kind != "why" and _is_negated(text), german,
+        _find_head(kind, words, lower, at, noun),
     )  # fmt: skip
+
+
+def _is_negated(text: str) -> bool:
+    """Return whether a question denies behind its question word: not "I don't know who"."""
+    word = _QUESTION_WORD.search(text)
+    return word is not None and _NEGATED.search(text, word.end()) is not None
 
 
 def _find_head(

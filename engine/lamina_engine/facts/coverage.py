@@ -178,6 +178,7 @@ class Coverage:
         if len(path) > 1:
             left = {i for i in left if self._words[i] not in vocabulary.RELATING}
         left |= {i for i in self._main_verbs - seen if self._words[i] not in vocabulary.LIGHT}
+        left |= {i for i in self._denials | self._once if self._question.sentences[i] in asked_in}
         left |= (self._measures | ((self._beside & heavy) - self._deeds)) - seen
         if left:
             told = (f"{fact.value} {fact.category} {fact.key.replace('_', ' ')}" for fact in path)
@@ -448,12 +449,38 @@ class Coverage:
         }  # fmt: skip
 
     @cached_property
+    def _denials(self) -> set[int]:
+        """Positions of words that deny what a fact would say: "which port must Keystone never use".
+
+        Whether something is not so, or why, is another matter, and so is what one does not know.
+        """
+        words = self._words
+        asks = next((i for i, word in enumerate(words) if word in vocabulary.QUESTION_WORDS), None)
+        if "why" in words or (asks is None and words and vocabulary.is_helper(words[0])):
+            return set()
+        return {
+            i for i, word in enumerate(words)
+            if i >= (asks or 0) and vocabulary.denies(word)
+            and next((each for each in words[i + 1 :] if each not in vocabulary.ASKERS), "") not in vocabulary.FLUFF
+        }  # fmt: skip
+
+    @cached_property
+    def _once(self) -> set[int]:
+        """Positions of "used to" in questions for what is over: "where did Tove use to live"."""
+        words = self._words
+        return {
+            i
+            for i, pair in enumerate(itertools.pairwise(words))
+            if pair in {("use", "to"), ("used", "to")} and vocabulary.BEING.isdisjoint(words[:i])
+        }
+
+    @cached_property
     def _verbs(self) -> set[int]:
         """Positions of verbs and measures: "should I order", "is deployed", "how high"."""
         words, found = self._question.words, set[int]()
         asking = set(self._question.asking)
         for i in self._content:
-            if words[i] in vocabulary.RANKS or (i and words[i - 1] in vocabulary.ARTICLES):
+            if words[i] in vocabulary.RANKS | vocabulary.DENIALS or (i and words[i - 1] in vocabulary.ARTICLES):
                 continue
             before = i - 1
             while before >= 0 and (before not in asking or words[before] in vocabulary.ARTICLES):

@@ -114,6 +114,9 @@ thursday donnerstag donnerstags
 friday freitag freitags
 saturday samstag samstags sonnabend
 sunday sonntag sonntags
+now jetzt nun
+currently derzeit momentan aktuell
+today heute
 long lang lange
 often oft
 high hoch

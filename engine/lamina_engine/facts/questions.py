@@ -15,6 +15,7 @@ The scores rank answers among themselves; they are never mixed with BM25 or cosi
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final, overload
@@ -24,6 +25,7 @@ from msgspec import Struct
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.facts.coverage import Coverage, key_stems, satisfies, stem
 from lamina_engine.facts.intents import Intents, intents_from, matches_predicate, standard, words_of
+from lamina_engine.facts.intervals import Earlier, choose_facts, read_earlier
 from lamina_engine.facts.parsing import NamedEntity, Question, parse_question
 from lamina_engine.results import Answer
 
@@ -157,7 +159,7 @@ def ask(
     return ask_view(
         view, question, k=k, valid_at_us=memory.clock.now_us() if moment is None else moment,
         identity=identity if identity is not None else memory.config.facts.speaker,
-        addressed=memory.config.facts.identity or identity, tiers=TIERS[tiers],
+        addressed=memory.config.facts.identity or identity, tiers=TIERS[tiers], tz=memory.config.tz,
         intents=intents or intents_from(memory.config.facts.intents), fuzzy=fuzzy,
     )  # fmt: skip
 
@@ -174,14 +176,19 @@ def ask_view(
     intents: Intents | None = None,
     fuzzy: bool = False,
     least: float = 0.0,
+    tz: str = "UTC",
 ) -> AnswerSet:
     """Answer a question from a view, without answers that score below ``least``; see `ask`."""
     from lamina_engine.facts.view import fact_view
 
-    kg = fact_view(view)
-    question = parse_question(
-        kg, text[:_MAX_CHARS], intents=intents or standard(), identity=identity, addressed=addressed, fuzzy=fuzzy
-    )
+    kg, text = fact_view(view), text[:_MAX_CHARS]
+
+    def parse(text: str) -> Question:
+        return parse_question(
+            kg, text, intents=intents or standard(), identity=identity, addressed=addressed, fuzzy=fuzzy
+        )
+
+    question = parse(text)
     inquiry = _Inquiry(kg, question, valid_at_us, tiers)
     found = inquiry.about_entities() if question.named or tiers.found_fact < least else inquiry.by_words(k)
     if not any(item.answers for item in found):
@@ -189,6 +196,12 @@ def ask_view(
         found = [*paths.values(), *(item for item in found if item.fact.row not in paths)]
     current = [item for item in found if item.named is not None and not item.fact.is_doubted]
     answered = any(item.answers for item in current) or (bool(current) and inquiry.coverage.asks_for_all())
+    if not answered and question.named:
+        readings = read_earlier(text, kg.scan(text), valid_at_us, tz)
+        answers = (_answer_earlier(kg, parse(each.text), each, valid_at_us, tiers) for each in readings)
+        past = next(filter(None, answers), [])
+        rows = {item.fact.row for item in past}
+        answered, found = bool(past), [*past, *(item for item in found if item.fact.row not in rows)]
     kept = sorted(found, key=lambda item: item.order)[:k]
     from lamina_engine.facts.contradictions import believed_confidence, contradicting_values
 
@@ -198,6 +211,21 @@ def ask_view(
         for item in kept
     ]
     return AnswerSet(question, listed, answered=answered)
+
+
+def _answer_earlier(kg: FactView, question: Question, earlier: Earlier, now_us: int, tiers: Tiers) -> list[_Candidate]:
+    """Return the facts that answer a question of another time."""
+    inquiry = _Inquiry(kg, question, None, tiers)
+    ever = {item.fact.row: item for item in inquiry.about_entities() if item.answers and not item.fact.is_doubted}
+    chosen: list[_Candidate] = []
+    for _, items in itertools.groupby(sorted(ever.values(), key=_group_key), _group_key):
+        chosen += [ever[fact.row] for fact in choose_facts(earlier, [item.fact for item in items], now_us)]
+    return chosen
+
+
+def _group_key(item: _Candidate) -> tuple[int, str, str]:
+    """Return what a fact is of: values of one entity and predicate follow each other."""
+    return item.place, item.fact.direction, item.fact.key
 
 
 # ---------------------------------------------------------------------- phases
@@ -241,9 +269,9 @@ class _Candidate(Struct, frozen=True):
 
 
 class _Inquiry:
-    """Search for the facts that answer one question, at one moment."""
+    """Search for the facts that answer one question, at one moment or at any."""
 
-    def __init__(self, kg: FactView, question: Question, valid_at: int, tiers: Tiers) -> None:
+    def __init__(self, kg: FactView, question: Question, valid_at: int | None, tiers: Tiers) -> None:
         self._kg, self._question, self._valid_at, self._tiers = kg, question, valid_at, tiers
         self.coverage = Coverage(question, self._predicates, kg.registry, kg.kind_of_value)
         words = [stem(word.removesuffix("'s")) for word in question.words]

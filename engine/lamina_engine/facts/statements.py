@@ -484,6 +484,11 @@ def sentences_of(
             yield rating, sentence
 
 
+def read_sentences(asking: Asking, text: str) -> list[Sentence]:
+    """Return the sentences of a text in the language of a question."""
+    return split_text(text, _reading(asking, text))
+
+
 def _reading(asking: Asking, text: str) -> Read:
     """Return the function that gives a text in the language of a question."""
     if asking.is_german:

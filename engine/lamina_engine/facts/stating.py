@@ -50,6 +50,8 @@ _UNKNOWN: Final = re.compile(
 
 def is_stated(asking: Asking, sentence: Sentence, hits: Mapping[int, int]) -> bool:
     """Return whether a sentence states what it says, of the time that is asked about."""
+    if asking.is_negated and not DENIED.search(sentence.text):
+        return False
     if asking.kind == "why" and _UNKNOWN.search(sentence.text):
         return False
     if asking.is_past:

@@ -146,7 +146,9 @@ def find_values(
         )
     if kind == "measure":
         return _AGE.search(text) is not None if "old" in noun else any(_measures(words, i, noun) for i in numbers)
-    quoted = {word for found in _QUOTED.finditer(text) for word in re.findall(r"[\w./-]*\w", found[0])}
+    quotes = [re.findall(r"[\w./-]*\w", found[0]) for found in _QUOTED.finditer(text)]
+    # what says something is a message, and no name: "database is locked"
+    quoted = {word for quote in quotes if vocabulary.BEING.isdisjoint(quote) for word in quote}
     names = [i for i in left if is_name(words, i) or words[i] in quoted]
     return _says_what(kind, words, hits, noun, heads, left, numbers, names)
 

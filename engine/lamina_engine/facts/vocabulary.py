@@ -56,6 +56,8 @@ SELVES: Final = (
 
 NARROWING: Final = _words("before after during not nor never other down off out than")
 """Function words that make it another question."""
+DENIALS: Final = _words("not nor never neither cannot")
+"""Words that deny: no value that is so answers what is not so."""
 RANKS: Final = _words("last first next previous ever originally initially")
 PASSING: Final = _words("now today tonight currently moment")
 """Words for this moment, at which a place that is known may not be the place."""
@@ -134,6 +136,16 @@ _GRAMMAR: Final = (
 def is_grammar(word: str) -> bool:
     """Return whether a word of a question or a sentence says nothing by itself."""
     return word in _GRAMMAR
+
+
+def is_helper(word: str) -> bool:
+    """Return whether a word begins a question that is answered by yes or no: "isn't", "does"."""
+    return word.removesuffix("n't") in BEING | HELPERS | HAVING | {"ca", "wo"}
+
+
+def denies(word: str) -> bool:
+    """Return whether a word denies what stands beside it."""
+    return word in DENIALS or word.endswith("n't")
 
 
 # ---------------------------------------------------------------------- parts of predicates

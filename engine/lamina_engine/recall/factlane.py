@@ -103,6 +103,7 @@ def fact_lane(view: View, request: Request, selection: Selection, config: FactsC
     found = ask_view(
         view, request.text, k=_MOST, valid_at_us=request.now_us, identity=request.identity or config.speaker,
         addressed=config.identity or request.identity, intents=intents_from(config.intents), least=settings.least,
+        tz=request.tz,
     )  # fmt: skip
     answers = [answer for answer in found if answer.score >= settings.least]
     fact_hits: dict[int, FactHit] = {}
@@ -155,8 +156,9 @@ def _fact_fields(fact: Fact) -> dict[str, Any]:
         "valid_from": format_instant(fact.valid_from_us), "valid_to": format_instant(fact.valid_to_us),
         "confidence": fact.confidence,
     }  # fmt: skip
+    until = f", until {metadata['valid_to'][:10]}" if fact.valid_to_us is not None else ""
     return {
-        "id": f"{_FACT_ID}{fact.row}", "row": -1, "text": f"{fact.subject} {fact.predicate.replace('_', ' ')} {fact.object}",
+        "id": f"{_FACT_ID}{fact.row}", "row": -1, "text": f"{fact.subject} {fact.predicate.replace('_', ' ')} {fact.object}{until}",
         "title": fact.subject, "type": FACT_TYPE, "collection": FACT_COLLECTION, "source": fact.source,
         "created_at_us": fact.valid_from_us, "recorded_at_us": fact.recorded_at_us, "status": fact.status,
         "reason": fact.reason, "metadata": metadata,

@@ -6,22 +6,27 @@ is stored: a text that changes or is withdrawn changes the answer at once.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from operator import itemgetter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
 
 from lamina_engine.clock import MISSING_US, utc_datetime
-from lamina_engine.facts.asking import read_question
+from lamina_engine.facts.asking import Asking, read_question
 from lamina_engine.facts.dictionary import in_german
 from lamina_engine.facts.labels import is_rival
 from lamina_engine.facts.questions import ANSWERED_FROM, AnswerSet, K
 from lamina_engine.facts.questions import ask as ask_facts
+from lamina_engine.facts.replacements import may_be_replaced, read_replacement, read_value
 from lamina_engine.facts.sentences import Sentence
-from lamina_engine.facts.statements import sentences_of
+from lamina_engine.facts.statements import read_sentences, sentences_of
+from lamina_engine.facts.stating import NOW
 from lamina_engine.index.analysis import query_analyzer
 from lamina_engine.index.scoring import Bm25
 from lamina_engine.index.view import View
 from lamina_engine.recall.filters import All, select_rows
-from lamina_engine.recall.lanes import Words
+from lamina_engine.recall.lanes import Selection, Words
 from lamina_engine.results import Answer
 from lamina_engine.stored_json import read_json
 
@@ -74,11 +79,49 @@ def find_statements(view: View, question: str, until_us: int | None = None) -> l
     asked = [word for _, word in (*asking.names, *asking.content)]
     if _GERMAN in view.languages and not asking.is_german:
         asked += [german for word in asked for german in in_german(word)]
-    words = Words(view, query_analyzer().query(" ".join(asked), view.languages), Bm25())
-    rows = words.lane(selection, _LOOKED_AT).rows
-    best: tuple[float, int, int] | None = None
-    answers: list[Answer] = []
-    for row, record in zip(rows.tolist(), view.snapshot.records("chunks", rows, _FIELDS), strict=True):
+    found = _read_texts(view, asking, _find_rows(view, " ".join(asked), selection))
+    best = max((each for each in found if each.said), key=lambda each: (each.rating, each.place), default=None)
+    if best is None:
+        return []
+    sentence = best.sentence
+    if may_be_replaced(asking):
+        last = _replace(view, selection, asking, best, found)
+        if last is None:
+            return []
+        best, sentence = last
+    equal = [each for like, each in best.said if best.rating - like < _AS_GOOD and is_rival(sentence, each)]
+    return [_answer(best.record, each, ambiguous=bool(equal)) for each in (sentence, *equal)]
+
+
+class _Text(NamedTuple):
+    """Text that is read for a question."""
+
+    place: tuple[int, int]
+    """When it was written, and its row: later is newer."""
+    record: dict[str, Any]
+    said: list[tuple[float, Sentence]]
+    """Sentences that answer, with how well."""
+
+    @property
+    def rating(self) -> float:
+        return max((rating for rating, _ in self.said), default=0.0)
+
+    @property
+    def sentence(self) -> Sentence:
+        return max(self.said, key=itemgetter(0))[1]
+
+
+def _find_rows(view: View, words: str, selection: Selection) -> list[int]:
+    rows: list[int] = (
+        Words(view, query_analyzer().query(words, view.languages), Bm25()).lane(selection, _LOOKED_AT).rows.tolist()
+    )
+    return rows
+
+
+def _read_texts(view: View, asking: Asking, rows: Sequence[int]) -> list[_Text]:
+    """Return texts with their sentences that answer a question; source code states nothing."""
+    found: list[_Text] = []
+    for row, record in zip(rows, view.snapshot.records("chunks", np.array(rows, np.int64), _FIELDS), strict=True):
         if record["type"] == _CODE:
             continue
         created = record["created_at"]
@@ -90,19 +133,35 @@ def find_statements(view: View, question: str, until_us: int | None = None) -> l
             for text in (record["text"], _fields_text(record["metadata"]))
             for each in sentences_of(asking, text, year, title, record["source"], tags)
         ]
-        rating, sentence = max(said, key=itemgetter(0), default=(0.0, None))
-        place = rating, MISSING_US if created is None else created, row
-        if sentence is None or (best is not None and place <= best):
+        found.append(_Text((MISSING_US if created is None else created, row), record, said))
+    return found
+
+
+def _replace(
+    view: View, selection: Selection, asking: Asking, best: _Text, found: Sequence[_Text]
+) -> tuple[_Text, Sentence] | None:
+    """Return the answer that later sentences leave; None where they say nothing instead."""
+    sentence: Sentence | None = best.sentence
+    value = read_value(asking, best.sentence)
+    known = {each.place[1] for each in found}
+    more = [row for row in _find_rows(view, " ".join((*value.names, *value.numbers)), selection) if row not in known]
+    for text in sorted((*found, *_read_texts(view, asking, more)), key=lambda each: each.place):
+        if text.place < best.place:
             continue
-        equal = [each for like, each in said if rating - like < _AS_GOOD and is_rival(sentence, each)]
-        best, answers = (
-            place,
-            [
-                _answer(record["title"], record["source"], record["id"], created, each, ambiguous=bool(equal))
-                for each in (sentence, *equal)
-            ],
-        )
-    return answers
+        answering = {each.written for _, each in text.said}
+        is_after = text.place > best.place or sentence is None
+        for each in read_sentences(asking, text.record["text"]):
+            if not is_after:
+                is_after = sentence is not None and each.written == sentence.written
+            elif sentence is not None and " ".join(sentence.lower) in " ".join(each.lower):
+                continue  # told again
+            elif each.written in answering and (sentence is None or NOW.search(each.text)):
+                best, sentence, value = text, each, read_value(asking, each)
+            elif (holds := read_replacement(asking, value, each)) is not None:
+                new = read_value(asking, each, value)
+                best, sentence = text, each if holds else None
+                value = new if holds else value
+    return None if sentence is None else (best, sentence)
 
 
 def _fields_text(metadata: str | None) -> str:
@@ -111,13 +170,12 @@ def _fields_text(metadata: str | None) -> str:
     return "\n".join(f"{key}: {value}" for key, value in fields.items() if isinstance(value, str | int | float))
 
 
-def _answer(
-    title: str | None, source: str | None, chunk: str, created_us: int | None, sentence: Sentence, *, ambiguous: bool
-) -> Answer:
+def _answer(record: dict[str, Any], sentence: Sentence, *, ambiguous: bool) -> Answer:
+    title, source, chunk = record["title"], record["source"], record["id"]
     subject, section, said = title or source or chunk, sentence.section, sentence.written
     if section and section != subject:  # whose address it is may stand there alone
         subject = f"{subject} › {section}"
     return Answer(
         subject, STATES, said, ANSWERED_FROM, METHOD, source or chunk, None, ambiguous, None, STATES, said, -1, chunk, 1.0,
-        created_us, None, asked=True,
+        record["created_at"], None, asked=True,
     )  # fmt: skip

@@ -183,6 +183,29 @@ def test_facts_answer_questions_and_list_an_entity(call: Call) -> None:
     assert "Keystone (" in near.text
 
 
+@pytest.mark.parametrize(
+    "question",
+    ["how deep is Keystone?", "what is the phone number of Keystone?", "which port must Keystone never use?"],
+)
+def test_a_fact_that_is_not_asked_for_is_no_answer(call: Call, question: str) -> None:
+    for tool in ("memory_facts", "kg_ask"):
+        answer = call(tool, question=question)
+        assert (answer.data["answered"], answer.data["answers"], answer.data["related"]) == (False, [], 2)
+        assert "No fact answers that. 2 related facts: ask with entity to see what is known of Keystone." in answer.text
+        assert "3055" not in answer.text
+
+
+def test_facts_of_the_past_are_told_with_their_interval(call: Call, access: VaultAccess) -> None:
+    with access.write() as vault:
+        vault.facts.add("Berth 4", "owner", "Ada Obi", valid_from="2026-02-01")
+        vault.facts.add("Berth 4", "owner", "Ben Li", valid_from="2026-02-10")
+    answer = call("memory_facts", question="who owned Berth 4 before Ben Li?")
+    assert (answer.data["answered"], [row["object"] for row in answer.data["answers"]]) == (True, ["Ada Obi"])
+    assert "Berth 4 | owner | Ada Obi  [2026-02-01 to 2026-02-10]" in answer.text
+    known = call("memory_facts", question="tell me about Berth 4")
+    assert (known.data["answered"], [row["object"] for row in known.data["answers"]]) == (True, ["Ben Li"])
+
+
 def test_add_is_durable_when_it_answers_and_stores_nothing_twice(call: Call, folder: Path) -> None:
     answer = call(
         "memory_add",

@@ -341,6 +341,20 @@ def test_a_fact_that_answers_is_a_line_of_its_own(vault: Vault) -> None:
     assert [item.part for item in both] == ["task", "facts"]
 
 
+def test_a_fact_of_another_time_says_until_when_and_what_is_not_so_is_told_by_none(vault: Vault) -> None:
+    vault.facts.add("Beacon", "port", "4300", valid_from="2026-01-10")
+    vault.facts.add("Beacon", "port", "4400", valid_from="2026-02-01")
+
+    def told(prompt: str) -> list[str]:
+        return [item.text for item in vault.inject(prompt, session=prompt).items if item.part == "facts"]
+
+    assert told("what was the old port of Beacon?") == ["Beacon · port · 4300 (until 2026-02-01)"]
+    assert told("which port must Beacon never use?") == []
+    assert [hit.text for hit in vault.recall("what port did Beacon use before 4400?")][:1] == [
+        "Beacon port 4300, until 2026-02-01"
+    ]
+
+
 @pytest.mark.parametrize("prompt", [f"{WHY} see example.com", f"{WHY} said Mr.Hyde", f"/etc/hosts {WHY}"])
 def test_what_looks_like_a_file_hides_no_collection(known: Vault, prompt: str) -> None:
     """AI Memory takes example.com for a file and then looks at code alone."""

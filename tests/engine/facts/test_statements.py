@@ -104,6 +104,13 @@ def test_what_a_text_does_not_state_is_not_answered(question: str, text: str, ki
     assert best(question, text) is None, kind
 
 
+def test_what_is_not_so_is_answered_by_a_sentence_that_denies() -> None:
+    assert best("where is petrol not stored?", "Petrol is stored in the shed.") is None
+    denied = "Petrol must not be stored in the shed."
+    assert best("where must petrol not be stored?", denied) == denied
+    assert best("where must petrol be stored?", denied) is None
+
+
 def test_a_question_of_another_year_is_not_answered() -> None:
     text = "The rent of the barn is 900 a month."
     assert best("What was the rent of the barn in 2019?", text, "2026") is None

@@ -98,3 +98,60 @@ def test_fields_of_front_matter_answer(tmp_path: Path) -> None:
             assert [answer.object for answer in vault.facts.ask(question)] == [said]
         for question in ("who owns Plover?", "what is the phone of Kestrel?", "when did Kestrel start?"):
             assert not vault.facts.ask(question).answered
+
+
+@pytest.mark.parametrize(
+    ("question", "old", "new", "said"),
+    [
+        ("who owns the timetable import?", "Mira owns the timetable import.",
+         "From today Tobias takes over the timetable import from Mira.", "Tobias takes"),
+        ("where do we keep the login sessions?", "We keep the login sessions in Redis.",
+         "We no longer use Redis: login sessions are in PostgreSQL.", "PostgreSQL"),
+        ("when is the launch?", "The launch is on 2026-12-01.", "Petra moved the launch to 2026-12-15.", "12-15"),
+        ("wer ist der Hausmeister?", "Der Hausmeister ist Olaf Brandt.", "Der Hausmeister ist jetzt Nils Ek.", "Nils"),
+        ("what do we send invoices with?", "We send invoices with Stripe.", "Stripe is dropped, nothing follows yet.", None),
+        ("who owns the timetable import?", "Mira owns the timetable import.", "Tobias takes over the ticket export from Mira.", "Mira owns"),
+        ("who wrote the timetable import?", "The timetable import was written by Mira.",
+         "Tobias takes over the timetable import from Mira.", "written by Mira"),
+    ],
+)  # fmt: skip
+def test_a_newer_text_that_replaces_a_value_ends_it(
+    tmp_path: Path, question: str, old: str, new: str, said: str | None
+) -> None:
+    with lamina.open(tmp_path / "v", create=True, embedder="none") as vault:
+        vault.add(old, created_at=FIRST)
+        vault.add(new, created_at=SECOND)
+        found = vault.facts.ask(question)
+        assert found.answered == (said is not None)
+        assert said is None or said in str(found[0].object)
+        assert vault.facts.ask(question, valid_at="2026-04-01")[0].object == old  # it was so then
+        vault.add(new, created_at="2026-06-01", type="handoff")  # what is told again stays so
+        assert vault.facts.ask(question).answered == (said is not None)
+
+
+def test_replacements_follow_each_other(tmp_path: Path) -> None:
+    with lamina.open(tmp_path / "v", create=True, embedder="none") as vault:
+        for day, text in enumerate(
+            (
+                "The wiki is on atlas-3.",
+                "We migrated the wiki from atlas-3 to atlas-9.",
+                "The wiki is on atlas-12 now.",
+            ),
+            1,
+        ):
+            vault.add(text, created_at=f"2026-05-{day:02}")
+        vault.add("# Queue\n\nOur queue is RabbitMQ.\n\n## Later\n\nWe replaced RabbitMQ with NATS.", created_at=FIRST)
+        assert vault.facts.ask("where is the wiki?")[0].object == "The wiki is on atlas-12 now."
+        assert (
+            vault.facts.ask("where is the wiki?", valid_at="2026-05-02")[0].object
+            == "We migrated the wiki from atlas-3 to atlas-9."
+        )
+        assert vault.facts.ask("which queue do we use?")[0].object == "We replaced RabbitMQ with NATS."
+
+
+def test_the_text_of_an_error_names_nothing(tmp_path: Path) -> None:
+    with lamina.open(tmp_path / "v", create=True, embedder="none") as vault:
+        vault.add('Bookings get lost with two workers. The log says "database is locked".', created_at=FIRST)
+        assert not vault.facts.ask("which database do we use?").answered
+        vault.add('Our database is called "riverbed".', created_at=FIRST)
+        assert "riverbed" in str(vault.facts.ask("which database do we use?")[0].object)
