@@ -118,7 +118,12 @@ _OTHER = _words(
     versuch versuche versuchen viel vielen von vor wann war waren warte warum was weg weil weiß weiter
     weitermachen welche welcher welches wenn wer werden wie wieder wir wird wirklich wo wohl wollen würde zeig
     zeige zeit zu zum zur zurück zusammen änderung änderungen ändere code commit committe datei kommentar abend
-    morgen nacht bis später ordnung à ai aide aider ajoute ajouter ainsi alors après as attends au aussi autre
+    morgen nacht bis später ordnung wieso weshalb woran womit worüber wofür wobei wozu wessen wem gestern vorgestern heute übermorgen
+    woche wochen monat monate jahr jahre tage tagen stunde stunden gemacht getan gewesen geworden worden wurde wurden sei wäre
+    entschieden entscheiden entscheidung beschlossen wechseln gewechselt nutzen nutzt benutzen benutzt verwenden verwendet nehmen nimmt
+    genommen dauert lang lange kurz hoch schnell langsam gegeben gesagt sagte sagt gemeint gedacht eigentlich überhaupt wohin
+    steht stehen stand geblieben bleibt bleiben aufgehört angefangen
+    à ai aide aider ajoute ajouter ainsi alors après as attends au aussi autre
     aux avant avec avez avoir ça ce cela ces cet cette chose ci comme comment corrige corriger c d dans de des
     dernier dernière dire dis dit dois donc du efface elle elles en encore enlève enregistre entre erreur
     erreurs es essaie essaye essayer est et étape été être eux explique expliquer faire fais fait fichier fin
@@ -198,9 +203,17 @@ _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u3005-\u3007\u3040-\u30ff\u3
 _PHRASE = re.compile("|".join(sorted(_PHRASES, key=lambda phrase: (-len(phrase), phrase))))
 _ASKS_OURS = re.compile(
     r"\b(?:how|where|when|which|what|why|who)\b.{0,40}?\b(?:do|does|did|should|can|could|would|must|have|had|are|is|was|were)\s+(?:we|our|i)\b"
-    r"|\bhow to\b|\bour\b",
+    r"|\bhow to\b|\bour\b"
+    r"|\b(?:wie|wo|woran|womit|worüber|wofür|wann|was|welche[rsnm]?|warum|wieso|weshalb|wer)\b.{0,40}?\b(?:wir|uns)\b|\bunser(?:e[mnrs]?)?\b",
     re.IGNORECASE | re.DOTALL,
 )
+_SEEKS = re.compile(
+    r"\b(?:we|us|our|ours|wir|uns|unser(?:e[mnrs]?)?)\b"
+    r"|\b(?:did|was|were|had|has|have|who|whose|why not|(?:warum|wieso|weshalb) nicht)\b"
+    r"|\b(?:wer|wurden?|worden|gewesen|hat|hatten?|waren)\b",
+    re.IGNORECASE,
+)
+"""A question of what was, of who, or of what is ours."""
 _ASKS = re.compile(
     r"[?？]|(?:^|[.!\n])\s*(?:what|which|who|whose|where|when|why|how|wer|was|welche[rsn]?|wo|wann|warum|wie|qui|quel\w*|où|quand|pourquoi|comment"
     r"|qué|cuál|quién|dónde|cuándo|cómo)\b"
@@ -243,6 +256,11 @@ def has_content(prompt: str) -> bool:
 def asks(prompt: str) -> bool:
     """Return True if a prompt asks for something known, and not only for something to be done."""
     return _ASKS.search(_REQUEST.sub(" ", prompt)) is not None or _REMEMBERS.search(prompt) is not None
+
+
+def seeks(prompt: str) -> bool:
+    """Return True if a question is one of what was, or of ours: it asks for a memory by its form."""
+    return _SEEKS.search(prompt) is not None
 
 
 def points(prompt: str) -> bool:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from msgspec import Struct
 
-from lamina_engine.context.content import asks, points, subject_words
+from lamina_engine.context.content import asks, points, seeks, subject_words
 from lamina_engine.index.analysis import Analyzer
 from lamina_engine.index.scoring import Bm25, inverse_document_frequency
 from lamina_engine.recall.lanes import Words
@@ -54,8 +54,10 @@ _ENOUGH: Final = 3
 """Of so many words of a subject a single one is no subject of a vault: "how do I reverse a string in python"."""
 _FEW: Final = 5
 """In a vault of so many chunks, where no word is rare, half of that is enough."""
-_YOUNG: Final = 10
+_YOUNG: Final = 100
 """In a vault of so many chunks half of a subject is enough for a question: what the first sessions are about stands in many of them."""
+_POINTED_YOUNG: Final = 10
+"""The same where it points at what is at hand."""
 CANDIDATES: Final = 20
 _LONGEST: Final = 4_000
 """Characters of a prompt, or of one of its sentences, that are read: a pasted log is no question."""
@@ -105,7 +107,7 @@ def gather_evidence(
     if not several and len(words) >= _ENOUGH and len(subject.query.terms) == 1:
         return NOTHING
     weight, least = float(subject.query.idf.sum()) / unit, _least_subject(view, whole)
-    if weight < min(_WELL_MET, least):
+    if not weight or weight < min(_WELL_MET, least):
         return NOTHING
     options: dict[str, Any] = {"where": dict(where)} if where else {}
     options |= {} if meaning else {"lanes": ("lexical",)}
@@ -130,7 +132,10 @@ def _least_subject(view: View, prompt: str) -> float:
     if not asks(prompt):
         return ORDERED
     size = view.statistics.rows
-    return (POINTED if points(prompt) else ASKED) * size / (size + _YOUNG)
+    if points(prompt):
+        return POINTED * size / (size + _POINTED_YOUNG)
+    # what a project is about stands in most of its chunks, and is what its people ask about: the form says that memory is meant
+    return 0.0 if seeks(prompt) else ASKED * size / (size + _YOUNG)
 
 
 def split_sentences(prompt: str) -> list[str]:

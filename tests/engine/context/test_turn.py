@@ -518,3 +518,80 @@ def test_ten_thousand_sessions_keep_their_promises(quick_folder: Path) -> None:
     settings(max_examples=10_000, deadline=None, suppress_health_check=_CHECKS)(_any_session_keeps_its_promises)(
         quick_folder
     )
+
+
+def _write_sessions(folder: Path, *sessions: tuple[str, ...]) -> None:
+    """Write sessions of an agent, each a day and what user and agent said in turns."""
+    folder.mkdir(exist_ok=True)
+    for n, (day, *said) in enumerate(sessions):
+        lines = []
+        for i, text in enumerate(said):
+            role = ("user", "assistant")[i % 2]
+            content: Any = text if role == "user" else [{"type": "text", "text": text}]
+            lines.append({
+                "type": role, "uuid": f"{n}-{i}", "parentUuid": f"{n}-{i - 1}" if i else None, "sessionId": f"s{n}",
+                "cwd": "/work/shop", "timestamp": f"{day}T10:{i:02}:00Z", "message": {"role": role, "content": content},
+            })  # fmt: skip
+        (folder / f"s{n}.jsonl").write_text("\n".join(map(json.dumps, lines)))
+
+
+SHOP = (
+    ("2026-01-12", "Let's set up the booking backend. Which database should we use?", "Given the small team, I recommend SQLite to begin with.",
+     "ok, we go with SQLite for now. The launch deadline is 2026-05-01, said Petra.", "We decided to use SQLite, because the team is small. Noted: launch on 2026-05-01."),
+    ("2026-01-16", "Users have to log in. Where do we keep the login sessions?", "I suggest Redis, as sessions expire by themselves there.",
+     "ok, Redis it is.", "We decided to keep login sessions in Redis, because they expire by themselves."),
+    ("2026-01-22", 'Bookings get lost when two terminals write: "database is locked". Find out why.', "SQLite takes one writer at a time; the second one times out after 5 s.",
+     "Then we switch to PostgreSQL 16 instead of SQLite. Jonas agreed in the call.", "We moved from SQLite to PostgreSQL 16, because SQLite could not take two writers."),
+    ("2026-01-27", "The Redis server is one more thing to run. Drop it. Put login sessions into PostgreSQL, table login_session.", "Done: Redis is removed, login sessions are rows of login_session."),
+    ("2026-01-29", "Petra moved the launch to 2026-05-15, the pier is not ready.", "Noted. New launch date: 2026-05-15 (was 2026-05-01)."),
+    ("2026-02-18", "Add the tests for the nightly report job.", "Added tests/test_report.py with 7 tests, all pass.\n\nStill open:\n- the ferry timetable import fails on Sundays"),
+    ("2026-02-27", "Children under 6 travel free, put that into the fare module.", "Done: fare.py has child_fare(age). We decided to round fares to 10 cents.\n\nStill open:\n- the group discount is not decided"),
+)  # fmt: skip
+
+
+@pytest.fixture
+def shop(vault: Vault, tmp_path: Path) -> Vault:
+    """A vault of seven sessions about one project."""
+    _write_sessions(tmp_path / "sessions", *SHOP)
+    vault.ingest(tmp_path / "sessions", kind="sessions")
+    return vault
+
+
+@pytest.mark.parametrize(("count", "others"), [(3, 0), (12, 12)])
+def test_a_project_is_asked_about_what_most_of_its_memories_name(vault: Vault, count: int, others: int) -> None:
+    """The README's own question was silent where the word stood in every chunk of a vault."""
+    vault.add(
+        [
+            {"text": f"The SQLite file of branch {n} is copied at {n % 12}:00.", "created_at": "2026-01-20"}
+            for n in range(count)
+        ]
+    )
+    vault.add(
+        [{"text": f"Ticket {n + 700} has a label of its own.", "created_at": "2026-01-20"} for n in range(others)]
+    )
+    vault.add(
+        {
+            "id": "why",
+            "text": "We moved from SQLite to PostgreSQL: SQLite could not take two writers.",
+            "created_at": "2026-02-20",
+        }
+    )
+    for n, prompt in enumerate(
+        ("why did we leave SQLite?", "why not SQLite?", "warum sind wir von SQLite weg?", "who moved us off SQLite?")
+    ):
+        assert "why" in [item.id for item in vault.inject(prompt, f"a{n}").items], prompt
+    for n, prompt in enumerate(
+        ("what does this do in SQLite", "copy the SQLite file", "why did we do that?", "warum haben wir das gemacht?")
+    ):
+        assert not vault.inject(prompt, f"b{n}").items, prompt
+
+
+@pytest.mark.parametrize(
+    ("prompt", "told"),
+    [
+        ("wer hat entschieden, auf PostgreSQL zu wechseln?", "Jonas agreed"), ("warum sind wir von SQLite weg?", "two writers"),
+        ("why did we drop SQLite?", "two writers"), ("warum ist der nightly report so langsam gewesen?", "nightly report"),
+    ],
+)  # fmt: skip
+def test_words_of_talk_in_german_are_no_subject_that_a_vault_lacks(shop: Vault, prompt: str, told: str) -> None:
+    assert told in shop.inject(prompt, "s").text
