@@ -78,13 +78,15 @@ class Evidence(Struct, frozen=True):
     """For the gate: odds of a recall and of the prompt."""
     scores: F64
     """Of the recall, for the rank and the floor of an item."""
+    shared: F64
+    """Weight of the subject's words that each has."""
     vector: F32 | None
     """Of the whole prompt; None without vectors."""
     stems: Mapping[str, float]
     """Words of the prompt, by which a part of a memory is chosen."""
 
 
-NOTHING: Final = Evidence(np.empty(0, np.int64), np.empty(0), np.empty(0), None, {})
+NOTHING: Final = Evidence(np.empty(0, np.int64), np.empty(0), np.empty(0), np.empty(0), None, {})
 
 
 def gather_evidence(
@@ -118,7 +120,7 @@ def gather_evidence(
         odds = odds * np.exp(_SLOPE * (shared - _MET))
     if weight < least:  # an order is told what speaks for itself; one of a sentence only what warns
         odds = odds * (shared >= _WELL_MET) * (1.0 if several else _warnings(view, found.rows))
-    return Evidence(found.rows, odds / (1.0 + odds), found.scores, found.vector, found.stems)
+    return Evidence(found.rows, odds / (1.0 + odds), found.scores, shared, found.vector, found.stems)
 
 
 def _warnings(view: View, rows: I64) -> F64:

@@ -18,6 +18,7 @@ from lamina_engine.context.evidence import NOTHING, Evidence, gather_evidence, s
 from lamina_engine.context.journal import read_state, record_turn
 from lamina_engine.context.memories import TASK, active_task, fact_items, item_of_chunk
 from lamina_engine.context.rendering import ContextBlock, Item
+from lamina_engine.context.revisions import place_revisions
 from lamina_engine.context.scope import Scope, find_scope
 from lamina_engine.errors import EmbeddingError, InvalidArgument
 from lamina_engine.freshness.tiers import multiplier, read_settings
@@ -57,6 +58,20 @@ class Result(Struct, frozen=True):
     """The gate."""
     document: str | None
     """Its file; sections of one document are told together."""
+    shared: float = 0.0
+    """Weight of the subject's words that it has."""
+    created_us: int = MISSING_US
+    session: str | None = None
+
+    @property
+    def text(self) -> str:
+        """Text of the memory."""
+        return self.item.text
+
+    @property
+    def is_said(self) -> bool:
+        """True for what was said or added: no file holds it, whose newest version would replace it."""
+        return self.session is not None or self.document is None
 
 
 def inject(
@@ -119,7 +134,7 @@ def _inject(
         fill.take(facts)
         if mode in _OPEN:
             kept = cut_score_gap(_nearness(results), settings.score_gap_threshold)
-            fill.take((results[i].item for i in kept), stems=evidence.stems)
+            fill.take((results[i].item for i in place_revisions(results, kept, prompt)), stems=evidence.stems)
         text, tokens = fill.finish(PARTS)
         block = msgspec.structs.replace(
             block, text=text, tokens=tokens, items=tuple(fill.items), components=fill.tokens, budget=budget
@@ -153,14 +168,15 @@ def _results(memory: Memory, evidence: Evidence, settings: Injection, now_us: in
     most = _OVERFETCH * settings.max_retrievals
     chunks = chunks_at(memory.view(), evidence.rows[:most])
     found = []
-    for chunk, value, score in zip(chunks, evidence.confidences[:most], evidence.scores[:most], strict=True):
+    columns = (evidence.confidences[:most].tolist(), evidence.scores[:most].tolist(), evidence.shared[:most].tolist())
+    for chunk, confidence, score, shared in zip(chunks, *columns, strict=True):
         factor = multiplier(chunk.freshness, penalties) if penalties is not None and chunk.collection == _CODE else 1.0
         if chunk.type == TASK or factor <= 0.0 or chunk.role == INDEX:
             continue
-        confidence = float(value)
-        result = Result(item_of_chunk(chunk, "search", now_us, confidence), float(score), confidence, chunk.source)
+        item = item_of_chunk(chunk, "search", now_us, confidence)
         created = chunk.created_at_us if chunk.created_at_us is not None else MISSING_US
-        found.append((float(score) * factor, created, result))
+        result = Result(item, score, confidence, chunk.source, shared, created, chunk.session)
+        found.append((score * factor, created, result))
     found.sort(key=lambda each: (-each[0], -each[1], each[2].item.id))
     for i in range(1, len(found)):
         older, newer = found[i - 1], found[i]

@@ -283,7 +283,7 @@ def test_what_ranks_before_a_result_that_is_told_passes_the_floor_by_itself(
 
     def gather(*_: object) -> Evidence:
         order = np.array([rows["far"], rows["why"], rows["cost"]])
-        return Evidence(order, np.array([0.3, 0.9, 0.3]), np.array([0.5, 0.48, 0.47]), None, {})
+        return Evidence(order, np.array([0.3, 0.9, 0.3]), np.array([0.5, 0.48, 0.47]), np.ones(3), None, {})
 
     monkeypatch.setattr(turn, "_gather", gather)
     assert [item.id for item in known.inject(WHY, "s").items if item.part == "search"] == ["why"]
@@ -595,3 +595,52 @@ def test_a_project_is_asked_about_what_most_of_its_memories_name(vault: Vault, c
 )  # fmt: skip
 def test_words_of_talk_in_german_are_no_subject_that_a_vault_lacks(shop: Vault, prompt: str, told: str) -> None:
     assert told in shop.inject(prompt, "s").text
+
+
+@pytest.mark.parametrize(
+    ("prompt", "newest"),
+    [
+        ("what is the launch deadline?", "2026-05-15"), ("where do we keep the login sessions?", "login_session"), ("do we still use Redis?", "removed"),
+        ("which database do we use?", "instead of SQLite"), ("when do we launch?", "2026-05-15"),
+    ],
+)  # fmt: skip
+def test_what_was_said_later_comes_before_what_it_replaces(shop: Vault, prompt: str, newest: str) -> None:
+    """An agent that is told the older statement alone builds the wrong thing."""
+    assert newest in shop.inject(prompt, "s").items[0].text
+
+
+@pytest.mark.parametrize(
+    ("prompt", "told"),
+    [
+        ("on which day are invoices sent?", ["12th", "5th"]), ("wer ist die Ansprechpartnerin beim Hafenamt?", ["neue", "unsere"]),
+        ("what is the staging server called?", ["papaya", "mango"]), ("do we log with structlog?", ["logging", "json"]),
+        ("where is the API key of the map service?", ["key"]), ("how many people does Aurora seat?", ["aurora"]),
+    ],
+)  # fmt: skip
+def test_of_memories_that_were_added_the_newer_comes_first_and_others_stay_away(
+    vault: Vault, prompt: str, told: list[str]
+) -> None:
+    texts = {
+        "aurora": "The meeting room on the second floor is called Aurora and seats eight.", "5th": "Invoices are sent on the 5th of each month by Karin.",
+        "json": "We log in JSON with structlog.", "key": "The API key of the map service is with the ops team.",
+        "unsere": "Die Ansprechpartnerin beim Hafenamt ist Frau Petersen.", "mango": "The staging server is called Mango and has 4 GB of memory.",
+        "cost": "The map service costs 40 euros a month now.", "12th": "From October on invoices go out on the 12th; the bank needs a week.",
+        "neue": "Frau Petersen ist in Rente, die neue Ansprechpartnerin beim Hafenamt ist Frau Lindqvist.",
+        "logging": "structlog is out, we use the standard logging module now.", "papaya": "Staging moved to the server Papaya with 16 GB.",
+        "price": "Papaya was chosen for its price.", "room": "The kitchen on the second floor was painted.",
+    }  # fmt: skip
+    vault.add(
+        [{"id": id_, "text": text, "created_at": f"2026-01-{n + 1:02}"} for n, (id_, text) in enumerate(texts.items())]
+    )
+    assert [item.id for item in vault.inject(prompt, "s").items] == told
+
+
+def test_a_page_is_told_before_a_newer_page_that_is_less_about_it(tmp_path: Path) -> None:
+    """Files are replaced by their newest versions: which of two is newer says nothing."""
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    (folder / "rename.md").write_text("# Rename A Branch\n\nUse `git branch -m` to rename a branch.\n")
+    (folder / "zebra.md").write_text("# Copying\n\nThe new zebra branch copies files now, a branch of its own.\n")
+    with lamina.open(tmp_path / "v", create=True, clock=FixedClock(NOW)) as vault:
+        vault.ingest(folder)
+        assert vault.inject("how do I rename a branch?", "s").items[0].source == "rename.md"
