@@ -122,7 +122,8 @@ _OTHER = _words(
     woche wochen monat monate jahr jahre tage tagen stunde stunden gemacht getan gewesen geworden worden wurde wurden sei wäre
     entschieden entscheiden entscheidung beschlossen wechseln gewechselt nutzen nutzt benutzen benutzt verwenden verwendet nehmen nimmt
     genommen dauert lang lange kurz hoch schnell langsam gegeben gesagt sagte sagt gemeint gedacht eigentlich überhaupt wohin
-    steht stehen stand geblieben bleibt bleiben aufgehört angefangen
+    steht stehen stand geblieben bleibt bleiben aufgehört angefangen unsere unserem unseren unserer unseres meinem meinen meiner
+    deinem deinen deiner seinem seinen seiner ihre ihrem ihren ihrer eure euren eurer jede jeder jedes jeden jemand niemand mehrere manche
     à ai aide aider ajoute ajouter ainsi alors après as attends au aussi autre
     aux avant avec avez avoir ça ce cela ces cet cette chose ci comme comment corrige corriger c d dans de des
     dernier dernière dire dis dit dois donc du efface elle elles en encore enlève enregistre entre erreur

@@ -612,7 +612,7 @@ def test_what_was_said_later_comes_before_what_it_replaces(shop: Vault, prompt: 
 @pytest.mark.parametrize(
     ("prompt", "told"),
     [
-        ("on which day are invoices sent?", ["12th", "5th"]), ("wer ist die Ansprechpartnerin beim Hafenamt?", ["neue", "unsere"]),
+        ("on which day are invoices sent?", ["12th", "5th"]), ("wer ist unsere Ansprechpartnerin beim Hafenamt?", ["neue", "unsere"]),
         ("what is the staging server called?", ["papaya", "mango"]), ("do we log with structlog?", ["logging", "json"]),
         ("where is the API key of the map service?", ["key"]), ("how many people does Aurora seat?", ["aurora"]),
     ],
