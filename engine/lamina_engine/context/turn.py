@@ -15,6 +15,7 @@ from lamina_engine.context import gates
 from lamina_engine.context.budget import BlockFill, cut_score_gap
 from lamina_engine.context.content import continues_work, has_content
 from lamina_engine.context.evidence import NOTHING, Evidence, gather_evidence, split_sentences
+from lamina_engine.context.history import history_items
 from lamina_engine.context.journal import read_state, record_turn
 from lamina_engine.context.memories import TASK, active_task, fact_items, item_of_chunk
 from lamina_engine.context.rendering import ContextBlock, Item
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-PARTS: Final = ("task", "facts", "search")
+PARTS: Final = ("task", "facts", "history", "search")
 _OPEN: Final = ("full", "soft_gate")
 _CODE: Final = "code-patterns"
 _SENTENCES: Final = 8
@@ -113,7 +114,10 @@ def _inject(
     if not memory.view().rows and not memory.view().snapshot.rows("facts"):
         logger.info("%s: no context for this turn: the vault is empty", memory.root)
     state = read_state(memory, session)
-    evidence = _gather(memory, prompt, scope, now_us)
+    history = history_items(memory, prompt, session, scope, now_us, settings.budget_ceiling)
+    evidence = (
+        NOTHING if history else _gather(memory, prompt, scope, now_us)
+    )  # what such a question has of words says nothing
     found = _results(memory, evidence, settings, now_us)
     best = max(found, key=lambda result: result.confidence, default=None)
     confidence = best.confidence if best is not None else 0.0
@@ -124,14 +128,16 @@ def _inject(
     moved = gates.drift(evidence.vector, state.vector)
     block = ContextBlock(mode=mode, best=confidence, drift=moved)
     task = active_task(memory, scope) if mode in _OPEN or facts or any(map(continues_work, sentences)) else None
-    if mode in _OPEN or facts or task is not None:
+    if mode in _OPEN or facts or history or task is not None:
         dense = budgets.density([result.confidence for result in results])
         budget = budgets.adaptive_budget(confidence, dense, moved, settings)
         budget = budget if mode == "full" else budgets.half_budget(budget, settings)
+        budget = settings.budget_ceiling if history else budget
         fill = BlockFill("turn", budget, state.shown)
         if task is not None:
             fill.take_cut([item_of_chunk(task, "task", now_us)], budgets.task_budget(budget))
         fill.take(facts)
+        fill.take(history)
         if mode in _OPEN:
             kept = cut_score_gap(_nearness(results), settings.score_gap_threshold)
             fill.take((results[i].item for i in place_revisions(results, kept, prompt)), stems=evidence.stems)

@@ -644,3 +644,89 @@ def test_a_page_is_told_before_a_newer_page_that_is_less_about_it(tmp_path: Path
     with lamina.open(tmp_path / "v", create=True, clock=FixedClock(NOW)) as vault:
         vault.ingest(folder)
         assert vault.inject("how do I rename a branch?", "s").items[0].source == "rename.md"
+
+
+@pytest.mark.parametrize(
+    ("prompt", "told", "not_told"),
+    [
+        ("what did we do yesterday?", "fare.py", None), ("what did we do last week?", "test_report", "fare.py"), ("what happened on 2026-01-22?", "PostgreSQL 16", "Redis"),
+        ("was haben wir letzte Woche gemacht?", "test_report", "fare.py"), ("was wurde am 27. Januar gemacht?", "login_session", "fare.py"),
+        ("what did we decide in January?", "SQLite", "10 cents"), ("was haben wir gestern entschieden?", "10 cents", "SQLite"),
+    ],
+)  # fmt: skip
+def test_a_question_of_a_time_is_told_what_was_done_in_it(
+    shop: Vault, prompt: str, told: str, not_told: str | None
+) -> None:
+    """It was held for talk, as it names nothing; its words are met by anything."""
+    block = shop.inject(prompt, "s", now="2026-02-28T12:00:00Z" if "yest" in prompt or "gestern" in prompt else NOW)
+    assert told in block.text
+    assert not_told is None or not_told not in block.text
+    assert {item.part for item in block.items} == {"history"}
+    assert block.tokens == count_tokens(block.text) <= block.budget
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "what is still open?",
+        "what's left to do?",
+        "any open points?",
+        "what remains?",
+        "was ist noch offen?",
+        "was steht noch aus?",
+    ],
+)
+def test_a_question_of_what_is_open_is_told_the_last_handoffs_points(shop: Vault, prompt: str) -> None:
+    items = shop.inject(prompt, "s").items
+    assert "the group discount is not decided" in items[0].text
+    assert "fare.py" not in items[0].text  # the points alone
+    assert all("python" not in item.text for item in items)
+
+
+def test_an_older_open_point_says_that_a_later_session_spoke_of_it(vault: Vault, tmp_path: Path) -> None:
+    """Half of a list of eleven-day-old points was done, and nothing said so."""
+    _write_sessions(
+        tmp_path / "sessions",
+        ("2026-02-10", "Set up the radio.", "We decided to use 3 dB.\n\nStill open:\n- the watchdog is not configured\n- the casing leaks at the cable"),
+        ("2026-02-17", "Configure the watchdog.", "The watchdog resets after 8 s, we decided on that because the radio needs 5.\n\nStill open:\n- battery life is not measured"),
+    )  # fmt: skip
+    vault.ingest(tmp_path / "sessions", kind="sessions")
+    newest, older = (item.text for item in vault.inject("what is still open?", "s").items)
+    assert newest.splitlines()[1:] == ["Left open on 2026-02-17:", "- battery life is not measured"]
+    assert older.splitlines()[1:] == [
+        "Left open on 2026-02-10:", "- the watchdog is not configured (spoken of again on 2026-02-17)", "- the casing leaks at the cable",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    ["where did we leave off?", "wo waren wir stehen geblieben?", "where were we?", "was war der letzte Stand?"],
+)
+def test_where_the_work_was_left_off_is_told_by_the_last_session(shop: Vault, prompt: str) -> None:
+    (item,) = shop.inject(prompt, "s").items
+    assert "fare.py" in item.text
+    assert shop.inject(prompt, "s2", project="garden").items == ()  # another project's
+
+
+def test_a_time_of_plain_notes_is_told_as_recall_tells_it(vault: Vault) -> None:
+    vault.add(
+        [
+            {"text": "The heat pump was serviced.", "created_at": "2026-02-25"},
+            {"text": "Roses were cut.", "created_at": "2026-01-10"},
+        ]
+    )
+    assert [item.text for item in vault.inject("what happened on 2026-02-25?", "s").items] == [
+        "The heat pump was serviced."
+    ]
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "which file is open?", "leave it open", "open it again", "why is it still open?", "is it done?", "what's the date today?", "is it Monday?",
+        "do that tomorrow", "what happened?", "what did you change?", "what should I do today?", "the remaining tests fail", "where is it?",
+        "lass das offen", "mach das morgen", "was ist heute für ein Tag?", "wo ist das?", "ist das noch offen?", "what will we do next week?",
+    ],
+)  # fmt: skip
+def test_what_is_at_hand_is_no_history(shop: Vault, prompt: str) -> None:
+    assert shop.inject(prompt, "s").items == ()
