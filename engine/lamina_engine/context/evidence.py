@@ -44,6 +44,8 @@ ODDS: Final = 2.75
 
 Squared, as prompts that the vault answers and prompts about something else lie farther apart than questions do.
 """
+_PLAIN_ODDS: Final = 2 / 3
+"""The same for one sentence in a large vault: 0.6 stays 0.6, and no turn tells what a recall calls not near enough."""
 _MET: Final = 1.0
 """What a memory needs of the subject of several sentences, in the same words: as much neither adds to its odds nor takes from them."""
 _SLOPE: Final = 2.0
@@ -52,6 +54,12 @@ _WELL_MET: Final = 1.3
 """Of this much a memory speaks for itself, where the prompt asks nothing: two words and more, one of them rare."""
 _ENOUGH: Final = 3
 """Of so many words of a subject a single one is no subject of a vault: "how do I reverse a string in python"."""
+_SHORT: Final = 3
+"""A subject of so many words and fewer is met by most of them: half of "our refund policy" is a policy of restarts."""
+_HELD: Final = 0.55
+"""Share of such a subject that some memory needs, in a large vault; words that the vault does not know are part of it."""
+_LARGE: Final = 100
+"""In a vault of so many chunks half of that is enough, and the odds are between: that it lacks a word says the less, the fewer they are."""
 _FEW: Final = 5
 """In a vault of so many chunks, where no word is rare, half of that is enough."""
 _YOUNG: Final = 100
@@ -115,7 +123,13 @@ def gather_evidence(
     options |= {} if meaning else {"lanes": ("lexical",)}
     found = recall_rows(memory, whole, profile="default", k=CANDIDATES, now=now_us / 1e6, time="off", **options)
     shared = _rarity_held(subject, found.rows) / unit
-    odds = ODDS * (found.confidences / np.maximum(1.0 - found.confidences, 1e-9)) ** 2
+    odds = (
+        ODDS
+        * (1.0 if several else (_PLAIN_ODDS / ODDS) ** _trust(view))
+        * (found.confidences / np.maximum(1.0 - found.confidences, 1e-9)) ** 2
+    )
+    if not several and len(words) <= _SHORT and not _is_held(view, words, subject, shared * unit):
+        return NOTHING
     if several or weight < least:
         odds = odds * np.exp(_SLOPE * (shared - _MET))
     if weight < least:  # an order is told what speaks for itself; one of a sentence only what warns
@@ -149,6 +163,20 @@ def _subject(view: View, words: Sequence[str]) -> Words:
     """Return the words of a prompt that name its subject, as the vault has them."""
     terms = _analyzer.query(" ".join(words), view.languages)
     return Words(view, terms, Bm25(surface=0.0))
+
+
+def _is_held(view: View, words: Sequence[str], subject: Words, held: F64) -> bool:
+    """Return True if a row holds enough of a short subject; ``held`` is the rarity of what each row has."""
+    size, trust = view.statistics.rows, _trust(view)
+    strange = len(words) - len(subject.query.terms)
+    whole = float(subject.query.idf.sum()) + max(strange, 0) * inverse_document_frequency(0, size) * trust
+    return float(held.max(initial=0.0)) >= _HELD * trust * whole
+
+
+def _trust(view: View) -> float:
+    """Return how far a vault is believed that lacks a word, 0 to 1."""
+    size = view.statistics.rows
+    return size / (size + _LARGE)
 
 
 def _unit(view: View) -> float:
