@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from msgspec import Struct
 
-from lamina_engine.context.content import asks, points, seeks, subject_words
+from lamina_engine.context.content import asks, points, role_words, seeks, subject_words
 from lamina_engine.index.analysis import Analyzer
 from lamina_engine.index.scoring import Bm25, inverse_document_frequency
 from lamina_engine.recall.lanes import Words
@@ -111,12 +111,13 @@ def gather_evidence(
     whole = prompt[:_LONGEST]
     if not view.statistics.rows:
         return NOTHING
-    words = list(dict.fromkeys(subject_words(whole)))
+    named = subject_words(whole)
+    words = list(dict.fromkeys(named or role_words(whole)))
     subject, unit = _subject(view, words), _unit(view)
     several = len(split_sentences(whole)) > 1
     if not several and len(words) >= _ENOUGH and len(subject.query.terms) == 1:
         return NOTHING
-    weight, least = float(subject.query.idf.sum()) / unit, _least_subject(view, whole)
+    weight, least = float(subject.query.idf.sum()) / unit, _least_subject(view, whole, is_named=bool(named))
     if not weight or weight < min(_WELL_MET, least):
         return NOTHING
     options: dict[str, Any] = {"where": dict(where)} if where else {}
@@ -143,7 +144,7 @@ def _warnings(view: View, rows: I64) -> F64:
     return np.array([_WARNS.search(record["text"]) is not None for record in texts], np.float64)
 
 
-def _least_subject(view: View, prompt: str) -> float:
+def _least_subject(view: View, prompt: str, *, is_named: bool) -> float:
     """Return the weight that the subject of a prompt needs, in words that one chunk has."""
     if not asks(prompt):
         return ORDERED
@@ -151,7 +152,7 @@ def _least_subject(view: View, prompt: str) -> float:
     if points(prompt):
         return POINTED * size / (size + _POINTED_YOUNG)
     # what a project is about stands in most of its chunks, and is what its people ask about: the form says that memory is meant
-    return 0.0 if seeks(prompt) else ASKED * size / (size + _YOUNG)
+    return 0.0 if is_named and seeks(prompt) else ASKED * size / (size + _YOUNG)
 
 
 def split_sentences(prompt: str) -> list[str]:

@@ -76,6 +76,7 @@ def test_going_on_is_told_from_the_rest(prompt: str, ref: bool) -> None:
     [
         ("what is still open?", True), ("what did we do yesterday?", True), ("was ist gestern passiert?", True), ("where did we leave off?", True),
         ("was ist noch offen?", True), ("open the file", False), ("what did you change?", False), ("do that tomorrow", False), ("which file is open?", False),
+        ("who is on call?", True), ("who did this?", False), ("wer war das?", False),
     ],
 )  # fmt: skip
 def test_questions_about_the_work_itself_need_a_memory(prompt: str, ref: bool) -> None:

@@ -730,3 +730,26 @@ def test_a_time_of_plain_notes_is_told_as_recall_tells_it(vault: Vault) -> None:
 )  # fmt: skip
 def test_what_is_at_hand_is_no_history(shop: Vault, prompt: str) -> None:
     assert shop.inject(prompt, "s").items == ()
+
+
+def test_a_question_of_who_is_answered_from_a_small_table(tmp_path: Path) -> None:
+    """All its words are words of talk, and the table's head has them."""
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    (folder / "team.md").write_text(
+        "# Team\n\n| Week | On call |\n|---|---|\n| 47 | Mira |\n| 48 | Jonas |\n| 49 | Petra |\n"
+    )
+    (folder / "rooms.md").write_text("# Rooms\n\nAurora seats eight, Borealis seats twenty.\n")
+    with lamina.open(tmp_path / "v", create=True, clock=FixedClock(NOW)) as vault:
+        vault.ingest(folder)
+        for prompt in ("who is on call?", "who is on call in week 48?", "and who will be on call next week?"):
+            assert "Jonas" in vault.inject(prompt, prompt).text
+        for prompt in (
+            "who are you?",
+            "who cares?",
+            "who is next?",
+            "wer war das?",
+            "who wrote that?",
+            "call me later",
+        ):
+            assert vault.inject(prompt, prompt).items == (), prompt
