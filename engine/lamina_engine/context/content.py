@@ -278,7 +278,10 @@ def asks(prompt: str) -> bool:
 
 
 def seeks(prompt: str) -> bool:
-    """Return True if a question is one of what was, or of ours: it asks for a memory by its form."""
+    """Return True if a question is one of what was, or of ours.
+
+    By its form it asks for a memory.
+    """
     return _SEEKS.search(prompt) is not None
 
 
@@ -294,7 +297,10 @@ def subject_words(prompt: str) -> list[str]:
 
 
 def role_words(prompt: str) -> list[str]:
-    """Return what a question of who asks for, in words of talk too: "who is on call?" names a role."""
+    """Return what a question of who asks for, in words of talk too.
+
+    "Who is on call?" names a role.
+    """
     asked = _WHO.match(prompt)
     if asked is None or points(prompt):
         return []

@@ -167,7 +167,10 @@ def _subject(view: View, words: Sequence[str]) -> Words:
 
 
 def _is_held(view: View, words: Sequence[str], subject: Words, held: F64) -> bool:
-    """Return True if a row holds enough of a short subject; ``held`` is the rarity of what each row has."""
+    """Return True if a row holds enough of a short subject.
+
+    ``held`` is the rarity of what each row has.
+    """
     size, trust = view.statistics.rows, _trust(view)
     strange = len(words) - len(subject.query.terms)
     whole = float(subject.query.idf.sum()) + max(strange, 0) * inverse_document_frequency(0, size) * trust

@@ -67,7 +67,7 @@ class _Entry(Struct, frozen=True):
 def history_items(
     memory: Memory, prompt: str, session: str | None, scope: Scope, now_us: int, budget: int
 ) -> list[Item]:
-    """Return what a question about the work itself is told; none for other prompts, and where nothing is known."""
+    """Return what a question about the work itself is told; none for other prompts."""
     if asks_for_open(prompt):
         return _open_items(_entries(memory, session, scope, now_us), now_us, budget)
     if asks_for_last(prompt):
@@ -156,7 +156,10 @@ def _beginnings(text: str) -> set[str]:
 def _entries(
     memory: Memory, session: str | None, scope: Scope, now_us: int, window: TimeWindow | None = None
 ) -> list[_Entry]:
-    """Return the last sessions, but for the one that asks, and handoffs of their own, newest first."""
+    """Return the last sessions, newest first, but for the one that asks.
+
+    A handoff without a session is one of its own.
+    """
     since, until = (None, now_us + 1) if window is None else (window.start_us, min(window.end_us, now_us + 1))
     bounds = {"lt": until / 1e6} if since is None else {"gte": since / 1e6, "lt": until / 1e6}
     where = scope.filter({"type": {"in": list(HANDOFFS)}, "created_at": bounds})

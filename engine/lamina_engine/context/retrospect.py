@@ -1,7 +1,8 @@
-"""Retrospect: questions about the work itself: what was done in a time, what is open, where it was left off.
+"""Retrospect: questions about the work itself.
 
-They name nothing, and consist of words for talk and for work, so that no memory matches them; yet they are what a person asks first.
-Each is told by all of its words, as "which file is open?" asks for something else.
+They ask what was done in a time, what is open, and where it was left off. They name nothing, and consist of words for talk and for
+work, so that no memory matches them; yet they are what a person asks first. Each is told by all of its words, as "which file is
+open?" asks for something else.
 
 Nothing heavy is imported: a hook asks this before it loads anything else.
 """
@@ -9,12 +10,10 @@ Nothing heavy is imported: a hook asks this before it loads anything else.
 from __future__ import annotations
 
 import re
-from typing import Final
 
 from lamina_engine.context.content import asks
-from lamina_engine.time.lexicon import may_mention_time
 
-_MOST_CHARS: Final = 200
+_MOST_CHARS = 200
 """A question about the work is short; what is longer is about something."""
 
 
@@ -22,7 +21,7 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_ASKING: Final = (
+_ASKING = (
     _words(
         """
         what whats which else s is are was were there the still yet any anything something things thing points point items item issues issue
@@ -40,13 +39,13 @@ _ASKING: Final = (
         """
     ),
 )
-_OPEN: Final = re.compile(
+_OPEN = re.compile(
     r"\b(?:open|outstanding|pending|remain(?:s|ing)?|unfinished|unresolved|undone|unanswered|incomplete|todos?|loose ends"
     r"|(?:what|whats|anything|s|is|still).* left|still .*\bto do|offen\w*|unerledigt\w*|ausstehend\w*|übrig|liegen geblieben"
     r"|(?:steht|stehen) (?:\w+ )*(?:aus|an)|noch (?:\w+ )*(?:tun|machen|erledigen)|(?:fehlt|fehlen) (?:\w+ )*noch)\b"
 )
-_ORDERS: Final = re.compile(r"(?:(?:please|can you|bitte) )?(?:list|show|tell|give|any|zeige?|nenne|liste)\b")
-_LEFT_OFF: Final = re.compile(
+_ORDERS = re.compile(r"(?:(?:please|can you|bitte) )?(?:list|show|tell|give|any|zeige?|nenne|liste)\b")
+_LEFT_OFF = re.compile(
     r"\bwhere (?:we|i) (?:left|stopped|ended|broke)(?: it)?\b"
     r"|^(?:so |ok |and |wait )*where (?:did|had|have|were|was) (?:we|i)"
     r"(?: (?:leave|left|stop|stopped|end|ended|finish|get|got|break|it|at|up|off|to|last|time|again|before|with|the|project"
@@ -62,18 +61,22 @@ _LEFT_OFF: Final = re.compile(
     r"|^was (?:haben|habe|hatten) (?:wir|ich) (?:zuletzt|letztes mal|beim letzten mal|in der letzten sitzung) (?:gemacht|getan)$"
     r"|^(?:was (?:ist|war)|wie ist) der (?:letzte |aktuelle )?stand$"
 )
-_DOING: Final = re.compile(
+_DOING = re.compile(
     r"\b(?:did|done|do|doing|happen\w*|work\w*|chang\w*|decid\w*|discuss\w*|learn\w*|finish\w*|new|update[sd]?|wrote|going on|complet\w+"
     r"|achieved?|accomplish\w*|gemacht|getan|passiert|geschehen|gearbeitet|gelernt|besprochen|beschlossen|entschieden|geändert|neues?"
     r"|los|erledigt|geschafft|geschrieben|fait|passé|changé|travaillé|décidé|hicimos|hice|hecho|pasó|trabajamos|decidimos|fatto|successo"
     r"|lavorato|deciso|fizemos|fiz|aconteceu|trabalhamos|gedaan|gebeurd|gewerkt|besloten)\b",
     re.IGNORECASE,
 )
-_DECIDING: Final = re.compile(r"\b(?:deci\w+|beschl\w+|entsch\w+|décid\w+|deciso|besl[ou]\w+)\b", re.IGNORECASE)
+_REASON = re.compile(r"\b(?:why|how|where|when|warum|wieso|weshalb|wie|wo|wann)\b", re.IGNORECASE)
+_DECIDING = re.compile(r"\b(?:deci\w+|beschl\w+|entsch\w+|décid\w+|deciso|besl[ou]\w+)\b", re.IGNORECASE)
 
 
 def looks_back(prompt: str) -> bool:
-    """Return True if a prompt asks about the work itself, or may: that of a time is read with a clock."""
+    """Return True if a prompt asks about the work itself, or may.
+
+    Whether it asks of a time is known with a clock.
+    """
     return asks_for_open(prompt) or asks_for_last(prompt) or may_ask_for_time(prompt)
 
 
@@ -93,9 +96,16 @@ def asks_for_last(prompt: str) -> bool:
 
 def may_ask_for_time(prompt: str) -> bool:
     """Return True if a prompt asks for something done, and may say when."""
-    return (
-        len(prompt) <= _MOST_CHARS and asks(prompt) and _DOING.search(prompt) is not None and may_mention_time(prompt)
-    )
+    if (
+        len(prompt) > _MOST_CHARS
+        or not asks(prompt)
+        or _DOING.search(prompt) is None
+        or _REASON.search(prompt) is not None
+    ):
+        return False
+    from lamina_engine.time.lexicon import may_mention_time  # few prompts come so far
+
+    return may_mention_time(prompt)
 
 
 def asks_for_decisions(prompt: str) -> bool:
@@ -104,5 +114,5 @@ def asks_for_decisions(prompt: str) -> bool:
 
 
 def _plain(prompt: str) -> str:
-    """Return the words of a short prompt in lower case, one space between them; of a long one none."""
+    """Return the words of a short prompt in lower case; of a long one none."""
     return " ".join(re.findall(r"[^\W_]+", prompt.lower())) if len(prompt) <= _MOST_CHARS else ""

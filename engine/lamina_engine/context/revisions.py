@@ -1,4 +1,4 @@
-"""Revisions: what was said later of the same thing is told with what it replaces, and before it.
+"""Revisions: what was said later is told with what it replaces, and before it.
 
 A file says what holds, as its newest version replaces the others. What was said in a session, or added by itself, stays beside what
 took its place, and often ranks higher: "the deadline is the 1st" has more words of the question than "Petra moved it to the 15th".
@@ -40,18 +40,18 @@ _SENTENCE: Final = re.compile(r"(?<=[.!?;])\s+|\n+")
 
 
 def place_revisions(results: Sequence[Result], kept: Sequence[int], prompt: str) -> list[int]:
-    """Return the positions of the results to tell: those kept, and newer ones of the same thing before older."""
+    """Return the positions of results to tell: those kept, and newer ones before older."""
     if not kept:
         return []
     best = results[kept[0]]
-    words = {*content_words(prompt), *(content_words(best.text) if best.is_said else ())}  # a page names too much
+    words = {*content_words(prompt), *(content_words(best.text) if best.is_unfiled else ())}  # a page names too much
     found: dict[object, tuple[bool, float, int]] = {}
     for place, each in enumerate(results):
-        if place in kept or not each.is_said or each.created_us // US_PER_DAY <= best.created_us // US_PER_DAY:
+        if place in kept or not each.is_unfiled or each.created_us // US_PER_DAY <= best.created_us // US_PER_DAY:
             continue
         related = each.shared >= _SOME * best.shared > 0.0 or each.score >= _NEAR * best.score
         changes = related and speaks_of_change(each.text, words)
-        if changes or (best.is_said and _is_of_the_same(each, best) and each.score >= _SCORE * best.score):
+        if changes or (best.is_unfiled and _is_of_the_same(each, best) and each.score >= _SCORE * best.score):
             rank = (changes, each.score, place)
             found[each.session or place] = max(rank, found.get(each.session or place, rank))
     added = [place for _, _, place in sorted(found.values(), reverse=True)[:_MOST]]
@@ -61,7 +61,7 @@ def place_revisions(results: Sequence[Result], kept: Sequence[int], prompt: str)
 
 
 def speaks_of_change(text: str, words: Collection[str]) -> bool:
-    """Return True if a sentence speaks of a change and of one of some words, or the one before does."""
+    """Return True if a sentence speaks of a change, and it or the one before of some words."""
     before = False
     for sentence in _SENTENCE.split(text):
         names = not set(content_words(sentence)).isdisjoint(words)
@@ -72,4 +72,4 @@ def speaks_of_change(text: str, words: Collection[str]) -> bool:
 
 
 def _is_of_the_same(each: Result, best: Result) -> bool:
-    return each.is_said and each.shared >= _AS_MUCH * best.shared > 0.0
+    return each.is_unfiled and each.shared >= _AS_MUCH * best.shared > 0.0

@@ -70,7 +70,7 @@ class Result(Struct, frozen=True):
         return self.item.text
 
     @property
-    def is_said(self) -> bool:
+    def is_unfiled(self) -> bool:
         """True for what was said or added: no file holds it, whose newest version would replace it."""
         return self.session is not None or self.document is None
 
