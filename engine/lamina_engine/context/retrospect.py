@@ -41,7 +41,7 @@ _ASKING = (
 )
 _OPEN = re.compile(
     r"\b(?:open|outstanding|pending|remain(?:s|ing)?|unfinished|unresolved|undone|unanswered|incomplete|todos?|loose ends"
-    r"|(?:what|whats|anything|s|is|still).* left|still .*\bto do|offen\w*|unerledigt\w*|ausstehend\w*|übrig|liegen geblieben"
+    r"|(?:what|whats|anything|s|is|still).* left|still .*\bto (?:do|be done)|offen\w*|unerledigt\w*|ausstehend\w*|übrig|liegen geblieben"
     r"|(?:steht|stehen) (?:\w+ )*(?:aus|an)|noch (?:\w+ )*(?:tun|machen|erledigen)|(?:fehlt|fehlen) (?:\w+ )*noch)\b"
 )
 _ORDERS = re.compile(r"(?:(?:please|can you|bitte) )?(?:list|show|tell|give|any|zeige?|nenne|liste)\b")

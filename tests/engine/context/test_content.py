@@ -74,7 +74,7 @@ def test_going_on_is_told_from_the_rest(prompt: str, ref: bool) -> None:
 @pytest.mark.parametrize(
     ("prompt", "ref"),
     [
-        ("what is still open?", True), ("what did we do yesterday?", True), ("was ist gestern passiert?", True), ("where did we leave off?", True),
+        ("what is still open?", True), ("what still needs to be done?", True), ("what did we do yesterday?", True), ("was ist gestern passiert?", True), ("where did we leave off?", True),
         ("was ist noch offen?", True), ("open the file", False), ("what did you change?", False), ("do that tomorrow", False), ("which file is open?", False),
         ("who is on call?", True), ("who did this?", False), ("wer war das?", False),
     ],
