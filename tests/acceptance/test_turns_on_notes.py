@@ -65,3 +65,20 @@ def test_plain_questions_in_the_words_of_a_title_are_answered(notes: Vault) -> N
     )
     assert len(asked) > 200
     assert told >= 0.85 * len(asked), told
+
+
+NEAR_MISSES = (
+    "what is the salary of the CEO?", "why is the sky blue?", "what is the capital of Mongolia?", "what is our refund policy?",
+    "what is the population of Norway?", "how tall is the Eiffel Tower?", "who painted the Mona Lisa?", "what is our vacation policy?",
+    "what is the wifi password of the office?", "what is the best pizza in town?", "what is the speed of light?", "who wrote Hamlet?",
+    "what is the boiling point of water?", "what colour is the logo?", "which river flows through Paris?", "what is the price of gold?",
+    "when was the treaty of Versailles signed?", "what does the contract with the landlord say?", "who pays for the flights?",
+    "wie hoch ist der Eiffelturm?", "was ist die Hauptstadt der Mongolei?", "warum ist der Himmel blau?", "where do penguins live?",
+    "what is the temperature on Mars?", "how do I bake bread?",
+)  # fmt: skip
+
+
+def test_questions_of_the_world_are_told_nothing_for_half_of_their_words(notes: Vault) -> None:
+    # "Capitalize All The Words" had 0.98 for the capital of Mongolia
+    told = [prompt for n, prompt in enumerate(NEAR_MISSES) if notes.inject(prompt, f"n{n}").items]
+    assert told == []

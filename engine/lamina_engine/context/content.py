@@ -17,7 +17,7 @@ def _words(text: str) -> frozenset[str]:
 
 _TALK = _words(
     """
-    pros cons unclear news date dates
+    pros cons unclear news date dates cares knows said wants
     a about above absolutely actually after again ago agree agreed ah ahead alas all almost alone along already
     alright also alternatively although always am amazing among an and another any anybody anyhow anymore anyone
     anything anyway anywhere apart apparently are around as aside at away awesome awful back bad badly basically
@@ -118,7 +118,13 @@ _OTHER = _words(
     versuch versuche versuchen viel vielen von vor wann war waren warte warum was weg weil weiß weiter
     weitermachen welche welcher welches wenn wer werden wie wieder wir wird wirklich wo wohl wollen würde zeig
     zeige zeit zu zum zur zurück zusammen änderung änderungen ändere code commit committe datei kommentar abend
-    morgen nacht bis später ordnung à ai aide aider ajoute ajouter ainsi alors après as attends au aussi autre
+    morgen nacht bis später ordnung wieso weshalb woran womit worüber wofür wobei wozu wessen wem gestern vorgestern heute übermorgen
+    woche wochen monat monate jahr jahre tage tagen stunde stunden gemacht getan gewesen geworden worden wurde wurden sei wäre
+    entschieden entscheiden entscheidung beschlossen wechseln gewechselt nutzen nutzt benutzen benutzt verwenden verwendet nehmen nimmt
+    genommen dauert lang lange kurz hoch schnell langsam gegeben gesagt sagte sagt gemeint gedacht eigentlich überhaupt wohin
+    steht stehen stand geblieben bleibt bleiben aufgehört angefangen unsere unserem unseren unserer unseres meinem meinen meiner
+    deinem deinen deiner seinem seinen seiner ihre ihrem ihren ihrer eure euren eurer jede jeder jedes jeden jemand niemand mehrere manche
+    à ai aide aider ajoute ajouter ainsi alors après as attends au aussi autre
     aux avant avec avez avoir ça ce cela ces cet cette chose ci comme comment corrige corriger c d dans de des
     dernier dernière dire dis dit dois donc du efface elle elles en encore enlève enregistre entre erreur
     erreurs es essaie essaye essayer est et étape été être eux explique expliquer faire fais fait fichier fin
@@ -198,9 +204,17 @@ _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u3005-\u3007\u3040-\u30ff\u3
 _PHRASE = re.compile("|".join(sorted(_PHRASES, key=lambda phrase: (-len(phrase), phrase))))
 _ASKS_OURS = re.compile(
     r"\b(?:how|where|when|which|what|why|who)\b.{0,40}?\b(?:do|does|did|should|can|could|would|must|have|had|are|is|was|were)\s+(?:we|our|i)\b"
-    r"|\bhow to\b|\bour\b",
+    r"|\bhow to\b|\bour\b"
+    r"|\b(?:wie|wo|woran|womit|worüber|wofür|wann|was|welche[rsnm]?|warum|wieso|weshalb|wer)\b.{0,40}?\b(?:wir|uns)\b|\bunser(?:e[mnrs]?)?\b",
     re.IGNORECASE | re.DOTALL,
 )
+_SEEKS = re.compile(
+    r"\b(?:we|us|our|ours|wir|uns|unser(?:e[mnrs]?)?)\b"
+    r"|\b(?:did|was|were|had|has|have|why not|(?:warum|wieso|weshalb) nicht)\b"
+    r"|\b(?:wurden?|worden|gewesen|hat|hatten?|waren)\b",
+    re.IGNORECASE,
+)
+"""A question of what was, or of what is ours."""
 _ASKS = re.compile(
     r"[?？]|(?:^|[.!\n])\s*(?:what|which|who|whose|where|when|why|how|wer|was|welche[rsn]?|wo|wann|warum|wie|qui|quel\w*|où|quand|pourquoi|comment"
     r"|qué|cuál|quién|dónde|cuándo|cómo)\b"
@@ -219,6 +233,22 @@ _REMEMBERS = re.compile(
     re.IGNORECASE,
 )
 """A question without its mark, for what was known once: "I seem to remember a rule for this.\""""
+_WHO = re.compile(
+    r"\W*(?:(?:and|so|ok|hey|und|also|hi)\W+)*(?:who|whose|whom|wer|wem|wen|wessen)(?:['\u2019]s)?\b(?P<rest>[^.?!\n]*)",
+    re.IGNORECASE,
+)
+_GRAMMAR = _words(
+    """
+    s re ll ve d t is are was were will would can could should shall may might must has have had did do does done be been being the a an of
+    in on at to for from with by and or not no next last first else again now here there today tomorrow tonight yesterday we us our i me my
+    he she they them him her anyone anybody everyone so too also just really ever still yet all then cares knows care know think thinks
+    says said want wants wanted made make makes wrote write writes right wrong good better best one ones left time going go ist sind war
+    waren wird werden wurde wurden hat haben hatte hatten der die das den dem es ein eine einen in im am an auf zu mit von vom für bei und
+    oder nicht noch jetzt heute morgen gestern da denn eigentlich wohl mal schon als nächste nächster nächstes wir uns ich mich mir er sie
+    kann soll muss darf will weiß sagt macht dran zeit alles alle sonst recht bin bist seid
+    """
+)
+"""Words that are no role beside "who"."""
 _POINTS = re.compile(
     r"\b(?:this|that|these|those|it|its|here|current|now|you|your|yours|dies\w*|hier|du|dir|dein\w*|ce|cet|cette|ces|ici|tu|vous|votre"
     r"|est[eao]s?|es[eao]s?|aqu[ií]|quest[aeio]|isso|isto|você|deze|je|jij|jouw)\b",
@@ -237,12 +267,22 @@ def has_content(prompt: str) -> bool:
     """Return True if a prompt names something that a memory could be about, near its beginning."""
     prompt = prompt[:_MOST_CHARS]
     words = content_words(prompt)
-    return any(word not in _WORK for word in words) or (bool(words) and _ASKS_OURS.search(prompt) is not None)
+    if any(word not in _WORK for word in words) or (bool(words) and _ASKS_OURS.search(prompt) is not None):
+        return True
+    return bool(role_words(prompt))
 
 
 def asks(prompt: str) -> bool:
     """Return True if a prompt asks for something known, and not only for something to be done."""
     return _ASKS.search(_REQUEST.sub(" ", prompt)) is not None or _REMEMBERS.search(prompt) is not None
+
+
+def seeks(prompt: str) -> bool:
+    """Return True if a question is one of what was, or of ours.
+
+    By its form it asks for a memory.
+    """
+    return _SEEKS.search(prompt) is not None
 
 
 def points(prompt: str) -> bool:
@@ -254,6 +294,19 @@ def subject_words(prompt: str) -> list[str]:
     """Return the words of a prompt that name a subject: no talk, no work at hand but ours."""
     words = content_words(prompt)
     return words if _ASKS_OURS.search(prompt) is not None else [word for word in words if word not in _WORK]
+
+
+def role_words(prompt: str) -> list[str]:
+    """Return what a question of who asks for, in words of talk too.
+
+    "Who is on call?" names a role.
+    """
+    asked = _WHO.match(prompt)
+    if asked is None or points(prompt):
+        return []
+    return [
+        word for word in re.findall(r"[^\W\d_]+", asked["rest"].lower()) if word not in _GRAMMAR and word not in _WORK
+    ]
 
 
 def continues_work(prompt: str) -> bool:

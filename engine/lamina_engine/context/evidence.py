@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from msgspec import Struct
 
-from lamina_engine.context.content import asks, points, subject_words
+from lamina_engine.context.content import asks, points, role_words, seeks, subject_words
 from lamina_engine.index.analysis import Analyzer
 from lamina_engine.index.scoring import Bm25, inverse_document_frequency
 from lamina_engine.recall.lanes import Words
@@ -44,6 +44,8 @@ ODDS: Final = 2.75
 
 Squared, as prompts that the vault answers and prompts about something else lie farther apart than questions do.
 """
+_PLAIN_ODDS: Final = 2 / 3
+"""The same for one sentence in a large vault: 0.6 stays 0.6, and no turn tells what a recall calls not near enough."""
 _MET: Final = 1.0
 """What a memory needs of the subject of several sentences, in the same words: as much neither adds to its odds nor takes from them."""
 _SLOPE: Final = 2.0
@@ -52,10 +54,18 @@ _WELL_MET: Final = 1.3
 """Of this much a memory speaks for itself, where the prompt asks nothing: two words and more, one of them rare."""
 _ENOUGH: Final = 3
 """Of so many words of a subject a single one is no subject of a vault: "how do I reverse a string in python"."""
+_SHORT: Final = 3
+"""A subject of so many words and fewer is met by most of them: half of "our refund policy" is a policy of restarts."""
+_HELD: Final = 0.55
+"""Share of such a subject that some memory needs, in a large vault; words that the vault does not know are part of it."""
+_LARGE: Final = 100
+"""In a vault of so many chunks half of that is enough, and the odds are between: that it lacks a word says the less, the fewer they are."""
 _FEW: Final = 5
 """In a vault of so many chunks, where no word is rare, half of that is enough."""
-_YOUNG: Final = 10
+_YOUNG: Final = 100
 """In a vault of so many chunks half of a subject is enough for a question: what the first sessions are about stands in many of them."""
+_POINTED_YOUNG: Final = 10
+"""The same where it points at what is at hand."""
 CANDIDATES: Final = 20
 _LONGEST: Final = 4_000
 """Characters of a prompt, or of one of its sentences, that are read: a pasted log is no question."""
@@ -76,13 +86,15 @@ class Evidence(Struct, frozen=True):
     """For the gate: odds of a recall and of the prompt."""
     scores: F64
     """Of the recall, for the rank and the floor of an item."""
+    shared: F64
+    """Weight of the subject's words that each has."""
     vector: F32 | None
     """Of the whole prompt; None without vectors."""
     stems: Mapping[str, float]
     """Words of the prompt, by which a part of a memory is chosen."""
 
 
-NOTHING: Final = Evidence(np.empty(0, np.int64), np.empty(0), np.empty(0), None, {})
+NOTHING: Final = Evidence(np.empty(0, np.int64), np.empty(0), np.empty(0), np.empty(0), None, {})
 
 
 def gather_evidence(
@@ -99,24 +111,31 @@ def gather_evidence(
     whole = prompt[:_LONGEST]
     if not view.statistics.rows:
         return NOTHING
-    words = list(dict.fromkeys(subject_words(whole)))
+    named = subject_words(whole)
+    words = list(dict.fromkeys(named or role_words(whole)))
     subject, unit = _subject(view, words), _unit(view)
     several = len(split_sentences(whole)) > 1
     if not several and len(words) >= _ENOUGH and len(subject.query.terms) == 1:
         return NOTHING
-    weight, least = float(subject.query.idf.sum()) / unit, _least_subject(view, whole)
-    if weight < min(_WELL_MET, least):
+    weight, least = float(subject.query.idf.sum()) / unit, _least_subject(view, whole, is_named=bool(named))
+    if not weight or weight < min(_WELL_MET, least):
         return NOTHING
     options: dict[str, Any] = {"where": dict(where)} if where else {}
     options |= {} if meaning else {"lanes": ("lexical",)}
     found = recall_rows(memory, whole, profile="default", k=CANDIDATES, now=now_us / 1e6, time="off", **options)
     shared = _rarity_held(subject, found.rows) / unit
-    odds = ODDS * (found.confidences / np.maximum(1.0 - found.confidences, 1e-9)) ** 2
+    odds = (
+        ODDS
+        * (1.0 if several else (_PLAIN_ODDS / ODDS) ** _trust(view))
+        * (found.confidences / np.maximum(1.0 - found.confidences, 1e-9)) ** 2
+    )
+    if not several and len(words) <= _SHORT and not _is_held(view, words, subject, shared * unit):
+        return NOTHING
     if several or weight < least:
         odds = odds * np.exp(_SLOPE * (shared - _MET))
     if weight < least:  # an order is told what speaks for itself; one of a sentence only what warns
         odds = odds * (shared >= _WELL_MET) * (1.0 if several else _warnings(view, found.rows))
-    return Evidence(found.rows, odds / (1.0 + odds), found.scores, found.vector, found.stems)
+    return Evidence(found.rows, odds / (1.0 + odds), found.scores, shared, found.vector, found.stems)
 
 
 def _warnings(view: View, rows: I64) -> F64:
@@ -125,12 +144,15 @@ def _warnings(view: View, rows: I64) -> F64:
     return np.array([_WARNS.search(record["text"]) is not None for record in texts], np.float64)
 
 
-def _least_subject(view: View, prompt: str) -> float:
+def _least_subject(view: View, prompt: str, *, is_named: bool) -> float:
     """Return the weight that the subject of a prompt needs, in words that one chunk has."""
     if not asks(prompt):
         return ORDERED
     size = view.statistics.rows
-    return (POINTED if points(prompt) else ASKED) * size / (size + _YOUNG)
+    if points(prompt):
+        return POINTED * size / (size + _POINTED_YOUNG)
+    # what a project is about stands in most of its chunks, and is what its people ask about: the form says that memory is meant
+    return 0.0 if is_named and seeks(prompt) else ASKED * size / (size + _YOUNG)
 
 
 def split_sentences(prompt: str) -> list[str]:
@@ -142,6 +164,23 @@ def _subject(view: View, words: Sequence[str]) -> Words:
     """Return the words of a prompt that name its subject, as the vault has them."""
     terms = _analyzer.query(" ".join(words), view.languages)
     return Words(view, terms, Bm25(surface=0.0))
+
+
+def _is_held(view: View, words: Sequence[str], subject: Words, held: F64) -> bool:
+    """Return True if a row holds enough of a short subject.
+
+    ``held`` is the rarity of what each row has.
+    """
+    size, trust = view.statistics.rows, _trust(view)
+    strange = len(words) - len(subject.query.terms)
+    whole = float(subject.query.idf.sum()) + max(strange, 0) * inverse_document_frequency(0, size) * trust
+    return float(held.max(initial=0.0)) >= _HELD * trust * whole
+
+
+def _trust(view: View) -> float:
+    """Return how far a vault is believed that lacks a word, 0 to 1."""
+    size = view.statistics.rows
+    return size / (size + _LARGE)
 
 
 def _unit(view: View) -> float:

@@ -32,7 +32,7 @@ class Item(Struct, frozen=True):
 
     part: str
     """Part of the block: ``pinned``, ``handoff``, ``session``, ``task``, ``insights``, ``changes`` or ``overview`` at the
-    start of a session; ``task``, ``facts`` or ``search`` in a turn."""
+    start of a session; ``task``, ``facts``, ``history`` or ``search`` in a turn."""
     id: str
     text: str
     type: str

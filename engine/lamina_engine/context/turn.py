@@ -15,9 +15,11 @@ from lamina_engine.context import gates
 from lamina_engine.context.budget import BlockFill, cut_score_gap
 from lamina_engine.context.content import continues_work, has_content
 from lamina_engine.context.evidence import NOTHING, Evidence, gather_evidence, split_sentences
+from lamina_engine.context.history import history_items
 from lamina_engine.context.journal import read_state, record_turn
 from lamina_engine.context.memories import TASK, active_task, fact_items, item_of_chunk
 from lamina_engine.context.rendering import ContextBlock, Item
+from lamina_engine.context.revisions import place_revisions
 from lamina_engine.context.scope import Scope, find_scope
 from lamina_engine.errors import EmbeddingError, InvalidArgument
 from lamina_engine.freshness.tiers import multiplier, read_settings
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-PARTS: Final = ("task", "facts", "search")
+PARTS: Final = ("task", "facts", "history", "search")
 _OPEN: Final = ("full", "soft_gate")
 _CODE: Final = "code-patterns"
 _SENTENCES: Final = 8
@@ -57,6 +59,20 @@ class Result(Struct, frozen=True):
     """The gate."""
     document: str | None
     """Its file; sections of one document are told together."""
+    shared: float = 0.0
+    """Weight of the subject's words that it has."""
+    created_us: int = MISSING_US
+    session: str | None = None
+
+    @property
+    def text(self) -> str:
+        """Text of the memory."""
+        return self.item.text
+
+    @property
+    def is_unfiled(self) -> bool:
+        """True for what was said or added: no file holds it, whose newest version would replace it."""
+        return self.session is not None or self.document is None
 
 
 def inject(
@@ -98,7 +114,10 @@ def _inject(
     if not memory.view().rows and not memory.view().snapshot.rows("facts"):
         logger.info("%s: no context for this turn: the vault is empty", memory.root)
     state = read_state(memory, session)
-    evidence = _gather(memory, prompt, scope, now_us)
+    history = history_items(memory, prompt, session, scope, now_us, settings.budget_ceiling)
+    evidence = (
+        NOTHING if history else _gather(memory, prompt, scope, now_us)
+    )  # what such a question has of words says nothing
     found = _results(memory, evidence, settings, now_us)
     best = max(found, key=lambda result: result.confidence, default=None)
     confidence = best.confidence if best is not None else 0.0
@@ -109,17 +128,19 @@ def _inject(
     moved = gates.drift(evidence.vector, state.vector)
     block = ContextBlock(mode=mode, best=confidence, drift=moved)
     task = active_task(memory, scope) if mode in _OPEN or facts or any(map(continues_work, sentences)) else None
-    if mode in _OPEN or facts or task is not None:
+    if mode in _OPEN or facts or history or task is not None:
         dense = budgets.density([result.confidence for result in results])
         budget = budgets.adaptive_budget(confidence, dense, moved, settings)
         budget = budget if mode == "full" else budgets.half_budget(budget, settings)
+        budget = settings.budget_ceiling if history else budget
         fill = BlockFill("turn", budget, state.shown)
         if task is not None:
             fill.take_cut([item_of_chunk(task, "task", now_us)], budgets.task_budget(budget))
         fill.take(facts)
+        fill.take(history)
         if mode in _OPEN:
             kept = cut_score_gap(_nearness(results), settings.score_gap_threshold)
-            fill.take((results[i].item for i in kept), stems=evidence.stems)
+            fill.take((results[i].item for i in place_revisions(results, kept, prompt)), stems=evidence.stems)
         text, tokens = fill.finish(PARTS)
         block = msgspec.structs.replace(
             block, text=text, tokens=tokens, items=tuple(fill.items), components=fill.tokens, budget=budget
@@ -153,14 +174,15 @@ def _results(memory: Memory, evidence: Evidence, settings: Injection, now_us: in
     most = _OVERFETCH * settings.max_retrievals
     chunks = chunks_at(memory.view(), evidence.rows[:most])
     found = []
-    for chunk, value, score in zip(chunks, evidence.confidences[:most], evidence.scores[:most], strict=True):
+    columns = (evidence.confidences[:most].tolist(), evidence.scores[:most].tolist(), evidence.shared[:most].tolist())
+    for chunk, confidence, score, shared in zip(chunks, *columns, strict=True):
         factor = multiplier(chunk.freshness, penalties) if penalties is not None and chunk.collection == _CODE else 1.0
         if chunk.type == TASK or factor <= 0.0 or chunk.role == INDEX:
             continue
-        confidence = float(value)
-        result = Result(item_of_chunk(chunk, "search", now_us, confidence), float(score), confidence, chunk.source)
+        item = item_of_chunk(chunk, "search", now_us, confidence)
         created = chunk.created_at_us if chunk.created_at_us is not None else MISSING_US
-        found.append((float(score) * factor, created, result))
+        result = Result(item, score, confidence, chunk.source, shared, created, chunk.session)
+        found.append((score * factor, created, result))
     found.sort(key=lambda each: (-each[0], -each[1], each[2].item.id))
     for i in range(1, len(found)):
         older, newer = found[i - 1], found[i]

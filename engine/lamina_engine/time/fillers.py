@@ -19,13 +19,14 @@ _WORDS: Final = {
         with you your add added change changed changes decide decided discuss discussed learn learned learnt log logged
         notice noticed note noted notes entries entry memories memory news record recorded said save saved say see start
         started stuff talk talked tell thing things told update updated updates work worked working write writing written
-        wrote activity everything finish finished going up
+        wrote activity everything finish finished going up accomplish accomplished achieve achieved complete completed been
     """,
     "de": """
         ich wir du ihr er sie es mir uns mich was wer wie wo welche welcher welches alles etwas neues neu habe haben hab
         hat hatte hatten hast gab gibt ist sind passiert geschehen geschrieben schrieb notiert gemacht getan gearbeitet
         gelernt besprochen beschlossen entschieden geändert änderte zeig zeige mir mal denn so los notizen einträge
-        aufgeschrieben gesagt und von vom im in am aus an zu der das den dem woran worüber über zum zur
+        aufgeschrieben gesagt wurde wurden worden erledigt geschafft und von vom im in am aus an
+        zu der das den dem woran worüber über zum zur
     """,
     "fr": """
         je j tu il elle nous on vous qu que quoi quel quelle quels quelles est ce c qui ai as a avons avez ont fait faire

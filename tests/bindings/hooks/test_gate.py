@@ -30,6 +30,7 @@ def test_prompts_that_ask_nothing(prompt: str) -> None:
 @pytest.mark.parametrize(
     "prompt",
     ["why did we move to PostgreSQL?", "continue where we left off", "fix the login bug", "run the tests of the parser",
+     "what is still open?", "what did we do yesterday?", "wo waren wir stehen geblieben?", "was ist noch offen?", "who is on call?",
      "我们为什么换成PostgreSQL", "вернуться к миграции", "thanks, and what about Redis?"],
 )  # fmt: skip
 def test_prompts_that_ask_something(prompt: str) -> None:

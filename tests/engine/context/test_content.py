@@ -71,6 +71,18 @@ def test_going_on_is_told_from_the_rest(prompt: str, ref: bool) -> None:
         assert needs_context(prompt)
 
 
+@pytest.mark.parametrize(
+    ("prompt", "ref"),
+    [
+        ("what is still open?", True), ("what still needs to be done?", True), ("what did we do yesterday?", True), ("was ist gestern passiert?", True), ("where did we leave off?", True),
+        ("was ist noch offen?", True), ("open the file", False), ("what did you change?", False), ("do that tomorrow", False), ("which file is open?", False),
+        ("who is on call?", True), ("who did this?", False), ("wer war das?", False),
+    ],
+)  # fmt: skip
+def test_questions_about_the_work_itself_need_a_memory(prompt: str, ref: bool) -> None:
+    assert needs_context(prompt) is ref
+
+
 def test_a_pasted_log_costs_no_more_than_its_beginning() -> None:
     log = "2026-11-27 ERROR pool exhausted at worker.py:12\n" * 25_000
     started = time.process_time()

@@ -283,7 +283,7 @@ def test_what_ranks_before_a_result_that_is_told_passes_the_floor_by_itself(
 
     def gather(*_: object) -> Evidence:
         order = np.array([rows["far"], rows["why"], rows["cost"]])
-        return Evidence(order, np.array([0.3, 0.9, 0.3]), np.array([0.5, 0.48, 0.47]), None, {})
+        return Evidence(order, np.array([0.3, 0.9, 0.3]), np.array([0.5, 0.48, 0.47]), np.ones(3), None, {})
 
     monkeypatch.setattr(turn, "_gather", gather)
     assert [item.id for item in known.inject(WHY, "s").items if item.part == "search"] == ["why"]
@@ -532,3 +532,238 @@ def test_ten_thousand_sessions_keep_their_promises(quick_folder: Path) -> None:
     settings(max_examples=10_000, deadline=None, suppress_health_check=_CHECKS)(_any_session_keeps_its_promises)(
         quick_folder
     )
+
+
+def _write_sessions(folder: Path, *sessions: tuple[str, ...]) -> None:
+    """Write sessions of an agent, each a day and what user and agent said in turns."""
+    folder.mkdir(exist_ok=True)
+    for n, (day, *said) in enumerate(sessions):
+        lines = []
+        for i, text in enumerate(said):
+            role = ("user", "assistant")[i % 2]
+            content: Any = text if role == "user" else [{"type": "text", "text": text}]
+            lines.append({
+                "type": role, "uuid": f"{n}-{i}", "parentUuid": f"{n}-{i - 1}" if i else None, "sessionId": f"s{n}",
+                "cwd": "/work/shop", "timestamp": f"{day}T10:{i:02}:00Z", "message": {"role": role, "content": content},
+            })  # fmt: skip
+        (folder / f"s{n}.jsonl").write_text("\n".join(map(json.dumps, lines)))
+
+
+SHOP = (
+    ("2026-01-12", "Let's set up the booking backend. Which database should we use?", "Given the small team, I recommend SQLite to begin with.",
+     "ok, we go with SQLite for now. The launch deadline is 2026-05-01, said Petra.", "We decided to use SQLite, because the team is small. Noted: launch on 2026-05-01."),
+    ("2026-01-16", "Users have to log in. Where do we keep the login sessions?", "I suggest Redis, as sessions expire by themselves there.",
+     "ok, Redis it is.", "We decided to keep login sessions in Redis, because they expire by themselves."),
+    ("2026-01-22", 'Bookings get lost when two terminals write: "database is locked". Find out why.', "SQLite takes one writer at a time; the second one times out after 5 s.",
+     "Then we switch to PostgreSQL 16 instead of SQLite. Jonas agreed in the call.", "We moved from SQLite to PostgreSQL 16, because SQLite could not take two writers."),
+    ("2026-01-27", "The Redis server is one more thing to run. Drop it. Put login sessions into PostgreSQL, table login_session.", "Done: Redis is removed, login sessions are rows of login_session."),
+    ("2026-01-29", "Petra moved the launch to 2026-05-15, the pier is not ready.", "Noted. New launch date: 2026-05-15 (was 2026-05-01)."),
+    ("2026-02-18", "Add the tests for the nightly report job.", "Added tests/test_report.py with 7 tests, all pass.\n\nStill open:\n- the ferry timetable import fails on Sundays"),
+    ("2026-02-27", "Children under 6 travel free, put that into the fare module.", "Done: fare.py has child_fare(age). We decided to round fares to 10 cents.\n\nStill open:\n- the group discount is not decided"),
+)  # fmt: skip
+
+
+@pytest.fixture
+def shop(vault: Vault, tmp_path: Path) -> Vault:
+    """A vault of seven sessions about one project."""
+    _write_sessions(tmp_path / "sessions", *SHOP)
+    vault.ingest(tmp_path / "sessions", kind="sessions")
+    return vault
+
+
+@pytest.mark.parametrize(("count", "others"), [(3, 0), (12, 12)])
+def test_a_project_is_asked_about_what_most_of_its_memories_name(vault: Vault, count: int, others: int) -> None:
+    """The README's own question was silent where the word stood in every chunk of a vault."""
+    vault.add(
+        [
+            {"text": f"The SQLite file of branch {n} is copied at {n % 12}:00.", "created_at": "2026-01-20"}
+            for n in range(count)
+        ]
+    )
+    vault.add(
+        [{"text": f"Ticket {n + 700} has a label of its own.", "created_at": "2026-01-20"} for n in range(others)]
+    )
+    vault.add(
+        {
+            "id": "why",
+            "text": "We moved from SQLite to PostgreSQL: SQLite could not take two writers.",
+            "created_at": "2026-02-20",
+        }
+    )
+    for n, prompt in enumerate(
+        ("why did we leave SQLite?", "why not SQLite?", "warum sind wir von SQLite weg?", "who moved us off SQLite?")
+    ):
+        assert "why" in [item.id for item in vault.inject(prompt, f"a{n}").items], prompt
+    for n, prompt in enumerate(
+        ("what does this do in SQLite", "copy the SQLite file", "why did we do that?", "warum haben wir das gemacht?")
+    ):
+        assert not vault.inject(prompt, f"b{n}").items, prompt
+
+
+@pytest.mark.parametrize(
+    ("prompt", "told"),
+    [
+        ("wer hat entschieden, auf PostgreSQL zu wechseln?", "Jonas agreed"), ("warum sind wir von SQLite weg?", "two writers"),
+        ("why did we drop SQLite?", "two writers"), ("warum ist der nightly report so langsam gewesen?", "nightly report"),
+    ],
+)  # fmt: skip
+def test_words_of_talk_in_german_are_no_subject_that_a_vault_lacks(shop: Vault, prompt: str, told: str) -> None:
+    assert told in shop.inject(prompt, "s").text
+
+
+@pytest.mark.parametrize(
+    ("prompt", "newest"),
+    [
+        ("what is the launch deadline?", "2026-05-15"), ("where do we keep the login sessions?", "login_session"), ("do we still use Redis?", "removed"),
+        ("which database do we use?", "instead of SQLite"), ("when do we launch?", "2026-05-15"),
+    ],
+)  # fmt: skip
+def test_what_was_said_later_comes_before_what_it_replaces(shop: Vault, prompt: str, newest: str) -> None:
+    """An agent that is told the older statement alone builds the wrong thing."""
+    assert newest in shop.inject(prompt, "s").items[0].text
+
+
+@pytest.mark.parametrize(
+    ("prompt", "told"),
+    [
+        ("on which day are invoices sent?", ["12th", "5th"]), ("wer ist unsere Ansprechpartnerin beim Hafenamt?", ["neue", "unsere"]),
+        ("what is the staging server called?", ["papaya", "mango"]), ("do we log with structlog?", ["logging", "json"]),
+        ("where is the API key of the map service?", ["key"]), ("how many people does Aurora seat?", ["aurora"]),
+    ],
+)  # fmt: skip
+def test_of_memories_that_were_added_the_newer_comes_first_and_others_stay_away(
+    vault: Vault, prompt: str, told: list[str]
+) -> None:
+    texts = {
+        "aurora": "The meeting room on the second floor is called Aurora and seats eight.", "5th": "Invoices are sent on the 5th of each month by Karin.",
+        "json": "We log in JSON with structlog.", "key": "The API key of the map service is with the ops team.",
+        "unsere": "Die Ansprechpartnerin beim Hafenamt ist Frau Petersen.", "mango": "The staging server is called Mango and has 4 GB of memory.",
+        "cost": "The map service costs 40 euros a month now.", "12th": "From October on invoices go out on the 12th; the bank needs a week.",
+        "neue": "Frau Petersen ist in Rente, die neue Ansprechpartnerin beim Hafenamt ist Frau Lindqvist.",
+        "logging": "structlog is out, we use the standard logging module now.", "papaya": "Staging moved to the server Papaya with 16 GB.",
+        "price": "Papaya was chosen for its price.", "room": "The kitchen on the second floor was painted.",
+    }  # fmt: skip
+    vault.add(
+        [{"id": id_, "text": text, "created_at": f"2026-01-{n + 1:02}"} for n, (id_, text) in enumerate(texts.items())]
+    )
+    assert [item.id for item in vault.inject(prompt, "s").items] == told
+
+
+def test_a_page_is_told_before_a_newer_page_that_is_less_about_it(tmp_path: Path) -> None:
+    """Files are replaced by their newest versions: which of two is newer says nothing."""
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    (folder / "rename.md").write_text("# Rename A Branch\n\nUse `git branch -m` to rename a branch.\n")
+    (folder / "zebra.md").write_text("# Copying\n\nThe new zebra branch copies files now, a branch of its own.\n")
+    with lamina.open(tmp_path / "v", create=True, clock=FixedClock(NOW)) as vault:
+        vault.ingest(folder)
+        assert vault.inject("how do I rename a branch?", "s").items[0].source == "rename.md"
+
+
+@pytest.mark.parametrize(
+    ("prompt", "told", "not_told"),
+    [
+        ("what did we do yesterday?", "fare.py", None), ("what did we do last week?", "test_report", "fare.py"), ("what happened on 2026-01-22?", "PostgreSQL 16", "Redis"),
+        ("was haben wir letzte Woche gemacht?", "test_report", "fare.py"), ("was wurde am 27. Januar gemacht?", "login_session", "fare.py"),
+        ("what did we decide in January?", "SQLite", "10 cents"), ("was haben wir gestern entschieden?", "10 cents", "SQLite"),
+    ],
+)  # fmt: skip
+def test_a_question_of_a_time_is_told_what_was_done_in_it(
+    shop: Vault, prompt: str, told: str, not_told: str | None
+) -> None:
+    """It was held for talk, as it names nothing; its words are met by anything."""
+    block = shop.inject(prompt, "s", now="2026-02-28T12:00:00Z" if "yest" in prompt or "gestern" in prompt else NOW)
+    assert told in block.text
+    assert not_told is None or not_told not in block.text
+    assert {item.part for item in block.items} == {"history"}
+    assert block.tokens == count_tokens(block.text) <= block.budget
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "what is still open?",
+        "what's left to do?",
+        "any open points?",
+        "what remains?",
+        "was ist noch offen?",
+        "was steht noch aus?",
+    ],
+)
+def test_a_question_of_what_is_open_is_told_the_last_handoffs_points(shop: Vault, prompt: str) -> None:
+    items = shop.inject(prompt, "s").items
+    assert "the group discount is not decided" in items[0].text
+    assert "fare.py" not in items[0].text  # the points alone
+    assert all("python" not in item.text for item in items)
+
+
+def test_an_older_open_point_says_that_a_later_session_spoke_of_it(vault: Vault, tmp_path: Path) -> None:
+    """Half of a list of eleven-day-old points was done, and nothing said so."""
+    _write_sessions(
+        tmp_path / "sessions",
+        ("2026-02-10", "Set up the radio.", "We decided to use 3 dB.\n\nStill open:\n- the watchdog is not configured\n- the casing leaks at the cable"),
+        ("2026-02-17", "Configure the watchdog.", "The watchdog resets after 8 s, we decided on that because the radio needs 5.\n\nStill open:\n- battery life is not measured"),
+    )  # fmt: skip
+    vault.ingest(tmp_path / "sessions", kind="sessions")
+    newest, older = (item.text for item in vault.inject("what is still open?", "s").items)
+    assert newest.splitlines()[1:] == ["Left open on 2026-02-17:", "- battery life is not measured"]
+    assert older.splitlines()[1:] == [
+        "Left open on 2026-02-10:", "- the watchdog is not configured (spoken of again on 2026-02-17)", "- the casing leaks at the cable",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    ["where did we leave off?", "wo waren wir stehen geblieben?", "where were we?", "was war der letzte Stand?"],
+)
+def test_where_the_work_was_left_off_is_told_by_the_last_session(shop: Vault, prompt: str) -> None:
+    (item,) = shop.inject(prompt, "s").items
+    assert "fare.py" in item.text
+    assert shop.inject(prompt, "s2", project="garden").items == ()  # another project's
+
+
+def test_a_time_of_plain_notes_is_told_as_recall_tells_it(vault: Vault) -> None:
+    vault.add(
+        [
+            {"text": "The heat pump was serviced.", "created_at": "2026-02-25"},
+            {"text": "Roses were cut.", "created_at": "2026-01-10"},
+        ]
+    )
+    assert [item.text for item in vault.inject("what happened on 2026-02-25?", "s").items] == [
+        "The heat pump was serviced."
+    ]
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "which file is open?", "leave it open", "open it again", "why is it still open?", "is it done?", "what's the date today?", "is it Monday?",
+        "do that tomorrow", "what happened?", "what did you change?", "what should I do today?", "the remaining tests fail", "where is it?",
+        "lass das offen", "mach das morgen", "was ist heute für ein Tag?", "wo ist das?", "ist das noch offen?", "what will we do next week?",
+    ],
+)  # fmt: skip
+def test_what_is_at_hand_is_no_history(shop: Vault, prompt: str) -> None:
+    assert shop.inject(prompt, "s").items == ()
+
+
+def test_a_question_of_who_is_answered_from_a_small_table(tmp_path: Path) -> None:
+    """All its words are words of talk, and the table's head has them."""
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    (folder / "team.md").write_text(
+        "# Team\n\n| Week | On call |\n|---|---|\n| 47 | Mira |\n| 48 | Jonas |\n| 49 | Petra |\n"
+    )
+    (folder / "rooms.md").write_text("# Rooms\n\nAurora seats eight, Borealis seats twenty.\n")
+    with lamina.open(tmp_path / "v", create=True, clock=FixedClock(NOW)) as vault:
+        vault.ingest(folder)
+        for prompt in ("who is on call?", "who is on call in week 48?", "and who will be on call next week?"):
+            assert "Jonas" in vault.inject(prompt, prompt).text
+        for prompt in (
+            "who are you?",
+            "who cares?",
+            "who is next?",
+            "wer war das?",
+            "who wrote that?",
+            "call me later",
+        ):
+            assert vault.inject(prompt, prompt).items == (), prompt

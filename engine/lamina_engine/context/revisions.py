@@ -1,0 +1,75 @@
+"""Revisions: what was said later is told with what it replaces, and before it.
+
+A file says what holds, as its newest version replaces the others. What was said in a session, or added by itself, stays beside what
+took its place, and often ranks higher: "the deadline is the 1st" has more words of the question than "Petra moved it to the 15th".
+Who is told the older one alone builds the wrong thing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Final
+
+from lamina_engine.clock import US_PER_DAY
+from lamina_engine.context.content import content_words
+
+if TYPE_CHECKING:
+    from lamina_engine.context.turn import Result
+
+_MOST: Final = 2
+"""Results that are told for being newer, though their score alone would leave them out."""
+_AS_MUCH: Final = 0.9
+"""Of the subject that the best result has, what makes another one speak of the same thing."""
+_SCORE: Final = 0.5
+"""Of the best score, what such a result needs."""
+_SOME: Final = 0.3
+_NEAR: Final = 0.7
+"""Of that subject, or of the best score, what is enough where the result speaks of a change."""
+_CHANGE: Final = re.compile(
+    r"\b(?:instead|rather than|no longer|any ?more|mov(?:ed?|ing)|switch\w*|replac\w*|renam\w*|postpon\w*|delay\w*|drop(?:s|ped)?|remov\w*"
+    r"|chang\w*|rais\w+|lower(?:ed|s)?|increas\w*|reduc\w+|obsolete|deprecated|cancel\w*|revert\w*|gone"
+    r"|stop(?:ped)? using|from \w+ on(?:wards?)?|as of|effective|was \S*\d|not \S*\d"
+    r"|statt|stattdessen|anstatt|anstelle|nicht mehr|keine?n? mehr|wechs\w+|gewechselt"
+    r"|umgest\w+|ersetz\w*|verschoben|verschieb\w*|verlegt|geändert|erhöht|gesenkt"
+    r"|ab (?:sofort|dem|nächste[mnrs]?|\d+|ja|fe|mä|ap|ma|ju|au|se|ok|no|de)\w*"
+    r"|entfernt|abgeschafft|abgesagt|gestrichen|doch nicht|doch lieber)\b",
+    re.IGNORECASE,
+)
+_SENTENCE: Final = re.compile(r"(?<=[.!?;])\s+|\n+")
+
+
+def place_revisions(results: Sequence[Result], kept: Sequence[int], prompt: str) -> list[int]:
+    """Return the positions of results to tell: those kept, and newer ones before older."""
+    if not kept:
+        return []
+    best = results[kept[0]]
+    words = {*content_words(prompt), *(content_words(best.text) if best.is_unfiled else ())}  # a page names too much
+    found: dict[object, tuple[bool, float, int]] = {}
+    for place, each in enumerate(results):
+        if place in kept or not each.is_unfiled or each.created_us // US_PER_DAY <= best.created_us // US_PER_DAY:
+            continue
+        related = each.shared >= _SOME * best.shared > 0.0 or each.score >= _NEAR * best.score
+        changes = related and speaks_of_change(each.text, words)
+        if changes or (best.is_unfiled and _is_of_the_same(each, best) and each.score >= _SCORE * best.score):
+            rank = (changes, each.score, place)
+            found[each.session or place] = max(rank, found.get(each.session or place, rank))
+    added = [place for _, _, place in sorted(found.values(), reverse=True)[:_MOST]]
+    same = [place for place in (*kept, *added) if place in added or _is_of_the_same(results[place], best)]
+    same.sort(key=lambda place: -(results[place].created_us // US_PER_DAY))  # within a day by score, as they come
+    return [*same, *(place for place in kept if place not in same)]
+
+
+def speaks_of_change(text: str, words: Collection[str]) -> bool:
+    """Return True if a sentence speaks of a change, and it or the one before of some words."""
+    before = False
+    for sentence in _SENTENCE.split(text):
+        names = not set(content_words(sentence)).isdisjoint(words)
+        if (names or before) and _CHANGE.search(sentence) is not None:
+            return True
+        before = names
+    return False
+
+
+def _is_of_the_same(each: Result, best: Result) -> bool:
+    return each.is_unfiled and each.shared >= _AS_MUCH * best.shared > 0.0
