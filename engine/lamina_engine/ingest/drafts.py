@@ -82,7 +82,9 @@ class SourceDraft:
 KINDS = ("markdown", "text", "rst", "code", *CONVERTERS)
 MAX_TITLE_CHARS = 300
 """A longer title is cut: it is embedded with every chunk."""
-MACHINE_MADE = "minified, a search index or a table of numbers: nobody wrote these lines (kind='text' reads them all the same)"
+MACHINE_MADE = (
+    "minified, a search index or a table of numbers: nobody wrote these lines (kind='text' reads them all the same)"
+)
 CREATED_KEYS = ("created_at", "created", "date")
 """Frontmatter keys that give the date, in order of preference."""
 
@@ -146,8 +148,17 @@ def read_source(
     found = _cut(draft, decoded, front.body, limits, redactor)
     if draft.created_at_us is None and draft.title is not None and not _is_log_of_days(found):
         draft.created_at_us = date_of_title(draft.title, tz)
-    if converted is not None:  # its text is not its bytes
-        draft.chunks = [replace(chunk, start=0, stop=len(data), line=0, end_line=0) for chunk in draft.chunks]
+    if isinstance(converted, Converted):  # its text is not its bytes
+        draft.chunks = [
+            replace(
+                chunk,
+                start=0,
+                stop=len(data),
+                line=converted.line_of(chunk.line),
+                end_line=converted.line_of(chunk.end_line, 1),
+            )
+            for chunk in draft.chunks
+        ]
     return draft
 
 

@@ -21,7 +21,9 @@ LEAST_PROSE: Final = 0.4
 LEAST_LETTERS: Final = 0.2
 """Share of letters that records have; coordinates and vectors have fewer."""
 
-_DATA: Final = frozenset("json json5 jsonc xml yaml yml toml ini cfg conf sql tex bib".split())
+_DATA: Final = frozenset(
+    ["json", "json5", "jsonc", "xml", "yaml", "yml", "toml", "ini", "cfg", "conf", "sql", "tex", "bib"]
+)
 """Suffixes of what is kept or written with long lines: there, only numbers and search indexes are a machine's."""
 _LONG: Final = re.compile(rf"[^\n]{{{LONGEST_LINE + 1},}}")
 _EMBEDDED: Final = re.compile(r"[A-Za-z0-9+/]{200,}=*")

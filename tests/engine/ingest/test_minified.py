@@ -11,7 +11,20 @@ import pytest
 import lamina
 from lamina_engine.ingest.drafts import read_source
 
-WORDS = "receipt invoice umlaut printer queue retry backoff ledger harbour copper lantern orchard".split()
+WORDS = [
+    "receipt",
+    "invoice",
+    "umlaut",
+    "printer",
+    "queue",
+    "retry",
+    "backoff",
+    "ledger",
+    "harbour",
+    "copper",
+    "lantern",
+    "orchard",
+]
 PROSE = "We decided to print receipts in Noto Serif, because it has umlauts. The queue is emptied every night. " * 40
 BRIEF = "Wir haben beschlossen, die Quittungen nachts zu drucken, weil der Drucker dann frei ist. " * 60
 
@@ -24,7 +37,10 @@ def sphinx_index(random_: random.Random) -> str:
 
 
 def minified(random_: random.Random) -> str:
-    calls = (f"function {a}(t,e){{return t.{random_.choice(WORDS)}(e,{i})}}var n=null;" for i, a in enumerate("abcdefgh" * 12))
+    calls = (
+        f"function {a}(t,e){{return t.{random_.choice(WORDS)}(e,{i})}}var n=null;"
+        for i, a in enumerate("abcdefgh" * 12)
+    )
     return f"/*! widgets v3.1 | (c) the authors | MIT */\n!function(){{{''.join(calls)}}}();\n"
 
 
@@ -39,7 +55,9 @@ def mkdocs_index(random_: random.Random) -> str:
 
 def lunr_index(random_: random.Random) -> str:
     vectors = [[f"t/{i}", [i, round(random_.random(), 3)]] for i in range(300)]
-    return json.dumps([{"documents": [{"i": 1, "t": PROSE[:200]}], "index": {"fields": ["t"], "fieldVectors": vectors}}])
+    return json.dumps(
+        [{"documents": [{"i": 1, "t": PROSE[:200]}], "index": {"fields": ["t"], "fieldVectors": vectors}}]
+    )
 
 
 def coordinates(random_: random.Random) -> str:
