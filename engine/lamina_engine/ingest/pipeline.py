@@ -57,13 +57,15 @@ def ingest(
     links: bool = True,
     recover: bool = False,
     facts: bool = False,
+    folder: str = "",
     progress: ProgressListener | None = None,
     stdin: IO[bytes] | None = None,
     executor: Executor | None = None,
 ) -> IngestReport:
     """Ingest files, folders or standard input; options are checked before anything is read.
 
-    ``executor`` reads, cuts and embeds documents; nothing of what is written depends on it.
+    ``executor`` reads, cuts and embeds documents; nothing of what is written depends on it. ``folder`` is where sessions were
+    held that name none.
     """
     if kind not in ALL_KINDS:
         raise InvalidArgument(f"kind={kind!r} is unknown; give one of {', '.join(ALL_KINDS)}")
@@ -85,7 +87,7 @@ def ingest(
                 trackers.IMPORTERS[kind](memory, Path(path), report, recover=recover)
                 continue
             if kind == SESSIONS:
-                _sessions(memory, path, report, overrides, links=links, progress=progress)
+                _sessions(memory, path, report, overrides, folder=folder, links=links, progress=progress)
                 continue
             run = _Run(memory, report, kind, overrides, columns, progress, executor)
             if path == "-":
@@ -139,6 +141,7 @@ def _sessions(
     overrides: Mapping[str, str | None],
     *,
     entries: Sequence[FileEntry] | None = None,
+    folder: str = "",
     links: bool,
     progress: ProgressListener | None,
 ) -> None:
@@ -148,7 +151,9 @@ def _sessions(
     if path == "-":
         raise InvalidArgument(f"kind={SESSIONS!r} reads files and folders, not standard input; give a path")
     with unlinked.noting(None):
-        ingest_sessions(memory, _existing(path), report, overrides, entries=entries, links=links, progress=progress)
+        ingest_sessions(
+            memory, _existing(path), report, overrides, entries=entries, folder=folder, links=links, progress=progress
+        )
 
 
 def settings_digest(
