@@ -30,8 +30,8 @@ _REGIONS: Final = frozenset(["div", "section", "header", "footer", "aside", "for
 """Elements that may be marked as beside the page's text; each has an end tag, so one ends where its author says."""
 _OUTER: Final = _SILENT | _REGIONS | {"main", "article"}
 _BESIDE_ROLES: Final = frozenset(["navigation", "search", "banner", "contentinfo", "complementary", "menu", "menubar"])
-_BESIDE_NAMES: Final = frozenset(["related", "sphinxsidebar", "navheader", "navfooter", "docnav", "banner"])
-"""Classes and ids that Sphinx, DocBook and Publican give to navigation, with or without a role."""
+_BESIDE_CLASSES: Final = frozenset(["related", "sphinxsidebar", "navheader", "navfooter", "docnav"])
+"""Classes that Sphinx, DocBook and Publican give to lists and divisions with navigation, with or without a role."""
 _BREAKS: Final = frozenset(
     re.findall(
         r"\w+",
@@ -304,8 +304,13 @@ def _is_beside(tag: str, given: dict[str, str]) -> bool:
     """Return whether an element says that it stands beside the text of its page."""
     if tag not in _REGIONS:
         return False
-    names = f"{given.get('class', '')} {given.get('id', '')}".split()
-    return not _BESIDE_ROLES.isdisjoint(given.get("role", "").lower().split()) or not _BESIDE_NAMES.isdisjoint(names)
+    if not _BESIDE_ROLES.isdisjoint(given.get("role", "").lower().split()):
+        return True
+    if tag not in ("div", "ul"):
+        return False
+    # an id by itself: of a section with a class it may be the title's word
+    classes = given.get("class", "").split()
+    return not _BESIDE_CLASSES.isdisjoint(classes) or (given.get("id") == "banner" and not classes)
 
 
 def _squeezed(data: str, before: list[str]) -> str:

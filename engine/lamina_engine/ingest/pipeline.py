@@ -40,6 +40,8 @@ IMPORT_MARK: Final = "import:"
 """Settings of sources that an importer read begin with it."""
 _MARKS: Final = (SESSIONS_MARK, IMPORT_MARK)
 ALL_KINDS: Final = ("auto", *KINDS, *sorted(RECORD_KINDS), *trackers.IMPORTERS, SESSIONS)
+RULES: Final = {"html": 2, "code": 2}
+"""Revision of how files of a kind are read: another number reads them again, which writes what has become other."""
 _STDIN: Final = "<stdin>"
 _MANY_BYTES: Final = 1 << 22
 """Bytes of files from which on the search for secrets repays loading its kernel: file by file it takes a second without."""
@@ -161,7 +163,7 @@ def settings_digest(
 ) -> str:
     """Return the digest of everything but the bytes that shapes the chunks of a kind of source."""
     given = (*overrides.values(), memory.redactor.fingerprint, memory.config.tz)
-    parts = (kind, *given, *sorted((columns or {}).items()))
+    parts = (kind, *given, *sorted((columns or {}).items()), *((RULES[kind],) if kind in RULES else ()))
     return hashlib.blake2b(repr(parts).encode(), digest_size=8).hexdigest()
 
 

@@ -86,6 +86,8 @@ def test_what_a_page_marks_as_beside_its_text_is_no_text_of_it(body: str) -> Non
         (f'{SPROCKET * 3}<article class="comment"><p>Nice.</p></article>', "sprocket Nice."),
         (f'<div role="navigation">{SPROCKET}', "sprocket"),  # has no end
         (f'<div role="navigation">{SPROCKET}</div>', "sprocket"),  # is all there is
+        (f'{SPROCKET}<section id="related"><h2>Related</h2><p>Chains.</p></section>', "Related Chains."),
+        (f'{SPROCKET}<div class="section" id="banner"><h2>Banner</h2><p>Made of cloth.</p></div>', "Banner cloth."),
         (f"<main></main>{SPROCKET}", "sprocket"),
         ('<p>See <a href="c.html">C++</a>, <a href="p.html">+</a>.</p>', "[C++](c.html) [+](p.html)"),
         (f'<div role="note"><p>Take care.</p></div>{SPROCKET}', "care. sprocket"),

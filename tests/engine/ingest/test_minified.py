@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import lamina
+from lamina_engine.ingest import drafts, pipeline
 from lamina_engine.ingest.drafts import read_source
 
 WORDS = [
@@ -127,3 +128,20 @@ def test_an_index_beside_pages_answers_nothing(tmp_path: Path) -> None:
         again = vault.ingest(docs)
         assert (again.unchanged, again.skipped, again.problems) == (3, 0, [])
         assert vault.ingest(docs / "searchindex.js", kind="text").chunks
+
+
+def test_what_an_earlier_version_read_goes_with_the_next_ingest(tmp_path: Path) -> None:
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    (docs / "searchindex.js").write_text(sphinx_index(random.Random(7)))
+    (docs / "page.html").write_text("<nav>Home</nav><h1>Printing</h1><p>The queue is emptied at night.</p>")
+    with lamina.open(tmp_path / "v", create=True) as vault:
+        with pytest.MonkeyPatch.context() as earlier:
+            earlier.setattr(pipeline, "RULES", {})
+            earlier.setattr(drafts, "is_machine_made", lambda text, source: False)
+            assert vault.ingest(docs).added == 2
+        page = [chunk.id for chunk in vault.list({"source": "page.html"})]
+        report = vault.ingest(docs)
+        assert (report.updated, report.skipped, report.embedded) == (1, 1, 0)
+        assert [chunk.id for chunk in vault.list(limit=None)] == page
+        assert vault.ingest(docs).unchanged == 2
