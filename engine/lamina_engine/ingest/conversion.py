@@ -54,7 +54,10 @@ class Converted(NamedTuple):
         return self.text.encode("utf-8", "replace")
 
     def line_of(self, line: int, end: int = 0) -> int:
-        """Return the first (or, with ``end=1``, last) line of the file for a line of the text, from 1; 0 where it has none."""
+        """Return the first line of the file for a line of the text; the last with ``end=1``.
+
+        Lines count from 1; 0 where the file has none.
+        """
         return self.lines[line - 1][end] if line <= len(self.lines) else 0
 
 
@@ -117,7 +120,10 @@ class _Extents:
 
 
 class _Page(HTMLParser):
-    """Writer of the Markdown of a page: of its main part, where it marks one, without what it marks as navigation."""
+    """Writer of the Markdown of a page.
+
+    It writes the main part, where the page marks one, and nothing that the page marks as navigation.
+    """
 
     def __init__(self, *, heed_marks: bool) -> None:
         super().__init__(convert_charrefs=True)
@@ -183,7 +189,10 @@ class _Page(HTMLParser):
         yield "".join(words), (first, last)
 
     def _text_ranges(self) -> list[tuple[int, int]]:
-        """Return the parts that are the page's text: its main part, its only article if most stands there, else all."""
+        """Return the parts that are the page's text.
+
+        They are its main part, else its only article if most of the page stands there, else all.
+        """
         everything = [(0, len(self._parts))]
         if self._heed_marks and any(map(self._letters, self._main.ranges)):
             return self._main.ranges
@@ -262,9 +271,9 @@ class _Page(HTMLParser):
             self._articles.leave(tag, len(self._parts))
 
     def _close_link(self, target: str, place: int) -> None:
-        """End a link; one that shows nothing is left out, one to its own page also without words, and in a heading is its words.
+        """End a link; one that shows nothing is left out.
 
-        So ¶, # and pictures that only mark a heading are no part of its title.
+        One to its own page is left out also where it has no words, and in a heading is its words. So ¶, # and pictures that only mark a heading are no part of its title.
         """
         is_shown = _WORD.search if target.startswith("#") else str.strip
         # from the end, where words are: a page may open a link ten thousand times before it closes one

@@ -1,4 +1,6 @@
-"""Recognition of source code and data that only machines read: minified scripts, search indexes, tables of numbers.
+"""Recognition of code and data that only machines read.
+
+Such are minified scripts, search indexes and tables of numbers.
 
 What they are decides, not what they are called: nearly all of such a file stands on lines that nobody writes, and what stands
 there is not prose. A file of notes in one line of JSON is prose, and records in one line of JSON are words: both are read.

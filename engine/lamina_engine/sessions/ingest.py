@@ -193,7 +193,10 @@ class _Run:
         return ReadTask(str(entry.absolute), source, _suffix(entry.path), entry.size, folder)
 
     def _known_folder(self, known: Source | None) -> str:
-        """Return the folder that a file's sessions had when they were read before: a capture knew it, and their lines may not."""
+        """Return the folder that a file's sessions had when they were read before.
+
+        A capture knew it, and their lines may not.
+        """
         view = self._memory.view()
         rows = view.rows_of_ids(list(known.facts.chunks[:1]) if known is not None else [])
         if not len(rows) or rows[0] < 0:

@@ -1,4 +1,7 @@
-"""The word and the file that keep sessions out of the vault; imports next to nothing, as hooks ask it first."""
+"""The word and the file that keep sessions out of the vault.
+
+Imports next to nothing, as hooks ask it first.
+"""
 
 from __future__ import annotations
 

@@ -389,7 +389,10 @@ class TranscriptFile:
 
     @property
     def outcome(self) -> ReadOutcome:
-        """Outcome so far; ``is_dead_end`` is known at the end of the file only, ``is_ignored`` with its first chunk."""
+        """Outcome so far.
+
+        ``is_dead_end`` is known at the end of the file only, ``is_ignored`` with its first chunk.
+        """
         kinds = sorted(self.masking.kinds)
         found = self.masking.found
         return ReadOutcome(self.size, self.digest, found, kinds, self.problems, self.is_dead_end, self.is_ignored)
@@ -437,7 +440,7 @@ class TranscriptFile:
             self._report(f"{self._unlisted} more lines could not be read; skipped")
 
     def _place(self, thread: Thread) -> None:
-        """Give a thread the folder of a file that names none, and see whether the first one is to be left out."""
+        """Give a thread the folder of a file that names none, and judge the first one's."""
         if not self._is_placed and "cwd" in thread.facts:
             self._folder = ""
         if self._folder:
