@@ -163,7 +163,8 @@ async def _send_progress(ctx: Context, line: progress.ProgressLine) -> None:
 class PatientInput:
     """A client's messages, whose end comes when what was asked is answered, or in 0.8 s.
 
-    A message in which a text was cut within a character is mended. The SDK drops what it cannot read, and what runs when the input ends; what was asked so would never be answered.
+    A message in which a text was cut within a character is mended. The SDK drops what it cannot read, and what runs when the
+    input ends; what was asked so would never be answered.
     """
 
     def __init__(self, messages: Any, handlers: VaultServer) -> None:

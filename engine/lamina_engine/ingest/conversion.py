@@ -273,7 +273,8 @@ class _Page(HTMLParser):
     def _close_link(self, target: str, place: int) -> None:
         """End a link; one that shows nothing is left out.
 
-        One to its own page is left out also where it has no words, and in a heading is its words. So ¶, # and pictures that only mark a heading are no part of its title.
+        One to its own page is left out also where it has no words, and in a heading is its words. So ¶, # and
+        pictures that only mark a heading are no part of its title.
         """
         is_shown = _WORD.search if target.startswith("#") else str.strip
         # from the end, where words are: a page may open a link ten thousand times before it closes one
