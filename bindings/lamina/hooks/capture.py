@@ -73,6 +73,7 @@ def _capture_all(root: str, queue: Queue, key: str) -> bool:
 def _capture(root: str, queue: Queue, asked: dict[str, str]) -> bool:
     """Read one transcript; False where it must be tried again later."""
     import lamina
+    from lamina_engine.ingest.pipeline import ingest
 
     transcript, session = asked.get("transcript", ""), asked.get("session", "")
     if queue.is_private(session):
@@ -82,7 +83,7 @@ def _capture(root: str, queue: Queue, asked: dict[str, str]) -> bool:
         with lamina.open(root, lock_timeout_s=_WRITER_WAIT_S) as vault:
             for _ in range(_ROUNDS):
                 read = os.stat(transcript)
-                report = vault.ingest(transcript, kind="sessions")
+                report = ingest(vault._memory, [transcript], kind="sessions", folder=asked.get("folder", ""))
                 time.sleep(_SETTLE_S)
                 if _is_same(read, transcript):
                     break
@@ -96,7 +97,7 @@ def _capture(root: str, queue: Queue, asked: dict[str, str]) -> bool:
         _log(queue, session, asked, began, error=f"{type(error).__name__}: {error}"[:200])
         return False
     _log(queue, session, asked, began, chunks=report.chunks, problems=len(report.problems))
-    queue.note(session, transcript, asked.get("agent", ""), read.st_size)
+    queue.note(session, transcript, asked.get("agent", ""), asked.get("folder", ""), read.st_size)
     if os.path.dirname(transcript) == queue.folder:  # handed over by an agent that keeps none
         with contextlib.suppress(OSError):
             if _is_same(read, transcript):

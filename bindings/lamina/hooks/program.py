@@ -19,6 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from lamina.hooks.payload import Payload
     from lamina.hooks.queue import Queue
 
 _MOST_BYTES = 4_000_001
@@ -152,14 +153,14 @@ def _answer(event: str, agent: str, vault: str, deadline_s: float, reply: _Reply
     if event == events.PROMPT and _asks_nothing(payload.prompt, payload.source):
         return "the prompt asks nothing of a memory"
     from lamina.location import find_vault
-    from lamina_engine.sessions.privacy import is_private
+    from lamina_engine.sessions.privacy import IGNORE, is_ignored, is_private
 
     folder = payload.folder if os.path.isdir(payload.folder) else os.getcwd()
     root = vault or find_vault(folder)
     if not root or not os.path.exists(os.path.join(root, "CURRENT")):
         return f"no vault for {folder}" if not root else f"{root} is no vault"
-    if gate.is_ignored(folder):
-        return f"a {gate.IGNORE} leaves {folder} out"
+    if is_ignored(folder):
+        return f"a {IGNORE} leaves {folder} out"
     from lamina.trust import is_trusted
 
     if not is_trusted(root):
@@ -176,11 +177,11 @@ def _answer(event: str, agent: str, vault: str, deadline_s: float, reply: _Reply
                 lambda: write_transcript(queue, payload.session, payload.parent, folder, payload.messages),
                 deadline_s, reply,
             ) or ""  # fmt: skip
-        _ask_for_capture(event, agent, payload.session, transcript, queue, root)
+        _ask_for_capture(event, agent, payload, transcript, queue, root)
         return ""
     if event == events.SESSION_START:
         if not queue.transcript_of(payload.session):
-            queue.note(payload.session, payload.transcript, agent)
+            queue.note(payload.session, payload.transcript, agent, payload.folder)
         queue.reopen(payload.session)
         with contextlib.suppress(OSError):
             queue.ask_for_unread(payload.session)
@@ -214,13 +215,14 @@ def _asks_nothing(prompt: str, source: str) -> bool:
     return gate.skips_prompt(prompt, source) and not is_private(prompt)
 
 
-def _ask_for_capture(event: str, agent: str, session: str, transcript: str, queue: Queue, root: str) -> None:
+def _ask_for_capture(event: str, agent: str, payload: Payload, transcript: str, queue: Queue, root: str) -> None:
+    session = payload.session
     if not os.path.isabs(transcript) or queue.is_private(session):
         return
     if event == events.SESSION_END:
         queue.mark_over(session)
     # the transcript of a sub-agent is another than that of its session
-    queue.ask("" if event == events.SUBAGENT_STOP else session, transcript, agent)
+    queue.ask("" if event == events.SUBAGENT_STOP else session, transcript, agent, payload.folder)
     if (
         event == events.SESSION_END
         or (event == events.PRE_COMPACT and agent != events.GEMINI)

@@ -33,17 +33,23 @@ class Queue:
         if os.path.islink(self.folder):
             raise OSError(f"{self.folder} is a symbolic link; Lamina did not make it: remove it")
 
-    def ask(self, session: str, transcript: str, agent: str) -> None:
-        """Ask for a capture; durable when the call returns."""
+    def ask(self, session: str, transcript: str, agent: str, folder: str = "") -> None:
+        """Ask for a capture; durable when the call returns. ``folder`` is where the agent works."""
         key = key_of(session or transcript)
-        self._write(f"{key}.json", {"session": session, "transcript": transcript, "agent": agent})
+        self._write(f"{key}.json", {"session": session, "transcript": transcript, "agent": agent, "folder": folder})
         if not self.transcript_of(session):
-            self.note(session, transcript, agent)
+            self.note(session, transcript, agent, folder)
 
-    def note(self, session: str, transcript: str, agent: str, length: int = -1) -> None:
+    def note(self, session: str, transcript: str, agent: str, folder: str = "", length: int = -1) -> None:
         """Remember where a session's transcript lies, and how much of it was read."""
         if session and transcript:
-            facts = {"session": session, "transcript": transcript, "agent": agent, "length": str(length)}
+            facts = {
+                "session": session,
+                "transcript": transcript,
+                "agent": agent,
+                "folder": folder,
+                "length": str(length),
+            }
             with contextlib.suppress(OSError):
                 self._write(f"{key_of(session)}.note", facts)
 
@@ -55,7 +61,7 @@ class Queue:
             found = {key: str(value) for key, value in self._read(name).items()}
             with contextlib.suppress(OSError, KeyError):
                 if str(os.stat(found["transcript"]).st_size) != found["length"]:
-                    self.ask(found["session"], found["transcript"], found["agent"])
+                    self.ask(found["session"], found["transcript"], found["agent"], found.get("folder", ""))
 
     def transcript_of(self, session: str) -> str:
         """Return the transcript noted for a session; empty if there is none."""

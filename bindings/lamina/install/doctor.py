@@ -20,6 +20,7 @@ from lamina.hooks.queue import FOLDER
 from lamina.install import jsonc, toml
 from lamina.install.agents import SERVER, Agent, Options, Target, program_path, shared_files
 from lamina.install.files import Installed, find_present, is_ours, program_of
+from lamina_engine.sessions import privacy
 
 _MODEL: Final = ("LAMINA_JUDGE_URL", "LAMINA_JUDGE_MODEL")
 _RUN_LIMIT_S: Final = 20.0
@@ -91,9 +92,11 @@ def _vault_findings(named: str | None) -> Iterator[Finding]:
     if root is None:
         yield Finding("vault", f"there is none for {Path.cwd()}", "lamina init --user")
         return
-    if gate.is_ignored(str(Path.cwd())):
+    if privacy.is_ignored(str(Path.cwd())):
         yield Finding(
-            "vault", f"a {gate.IGNORE} leaves {Path.cwd()} out", f"remove it from {gate.IGNORE}, if it should be in"
+            "vault",
+            f"a {privacy.IGNORE} leaves {Path.cwd()} out",
+            f"remove it from {privacy.IGNORE}, if it should be in",
         )
     if root.startswith(location.SERVED):
         yield Finding(

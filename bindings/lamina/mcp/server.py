@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import signal
@@ -15,6 +16,8 @@ import mcp_types as types
 from mcp.server import CacheHint, Server, ServerRequestContext
 from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
+from mcp.shared.message import SessionMessage
+from pydantic import ValidationError
 
 import lamina
 from lamina.mcp import progress
@@ -160,7 +163,8 @@ async def _send_progress(ctx: Context, line: progress.ProgressLine) -> None:
 class PatientInput:
     """A client's messages, whose end comes when what was asked is answered, or in 0.8 s.
 
-    The SDK drops what runs when the input ends; requests that come through a pipe would never be answered.
+    A message in which a text was cut within a character is mended. The SDK drops what it cannot read, and what runs when the
+    input ends; what was asked so would never be answered.
     """
 
     def __init__(self, messages: Any, handlers: VaultServer) -> None:
@@ -174,7 +178,8 @@ class PatientInput:
 
     async def __anext__(self) -> Any:
         try:
-            return await self._messages.__anext__()
+            message = await self._messages.__anext__()
+            return _mended(message) if isinstance(message, ValidationError) else message
         except StopAsyncIteration:
             with anyio.move_on_after(_PATIENCE_S):
                 await anyio.sleep(_PAUSE_S)  # what was read last begins
@@ -192,6 +197,21 @@ class PatientInput:
     ) -> bool | None:
         await self._messages.__aexit__(exc_type, exc_val, exc_tb)
         return None
+
+
+def _mended(error: ValidationError) -> SessionMessage | ValidationError:
+    """Return the message of a line that is no JSON for half characters alone, without these.
+
+    JavaScript writes such a half where it cuts a text within an emoji.
+    """
+    found = error.errors(include_url=False)[0]
+    if found["type"] != "json_invalid":
+        return error
+    try:
+        whole = json.dumps(json.loads(found["input"]), ensure_ascii=False).encode("utf-8", "ignore")
+        return SessionMessage(types.jsonrpc_message_adapter.validate_json(whole, by_name=False))
+    except (TypeError, ValueError, RecursionError):  # no text, no JSON, or no message
+        return error
 
 
 def make_server(access: VaultAccess, tools: str = "core") -> Server[Any]:

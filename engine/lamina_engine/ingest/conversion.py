@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import re
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from html.parser import HTMLParser
 from typing import Any, Final, NamedTuple
 
@@ -25,7 +25,13 @@ EXTRAS: Final = {"pdf": "pypdf", "docx": "docx"}
 MAX_UNPACKED: Final = 200 * 2**20
 """Bytes that the parts of a DOCX may unpack to."""
 _HEADINGS: Final = {f"h{level}": level for level in range(1, 7)}
-_SILENT: Final = frozenset({"script", "style", "template", "noscript", "svg", "nav"})
+_SILENT: Final = frozenset({"script", "style", "template", "noscript", "svg", "nav", "search"})
+_REGIONS: Final = frozenset(["div", "section", "header", "footer", "aside", "form", "ul", "ol", "table"])
+"""Elements that may be marked as beside the page's text; each has an end tag, so one ends where its author says."""
+_OUTER: Final = _SILENT | _REGIONS | {"main", "article"}
+_BESIDE_ROLES: Final = frozenset(["navigation", "search", "banner", "contentinfo", "complementary", "menu", "menubar"])
+_BESIDE_CLASSES: Final = frozenset(["related", "sphinxsidebar", "navheader", "navfooter", "docnav"])
+"""Classes that Sphinx, DocBook and Publican give to lists and divisions with navigation, with or without a role."""
 _BREAKS: Final = frozenset(
     re.findall(
         r"\w+",
@@ -33,7 +39,6 @@ _BREAKS: Final = frozenset(
     )
 )
 _WORD: Final = re.compile(r"\w")
-_BLANKS: Final = re.compile(r"\n{3,}")
 
 
 class Converted(NamedTuple):
@@ -41,10 +46,19 @@ class Converted(NamedTuple):
 
     text: str
     fields: dict[str, Json]
+    lines: Sequence[tuple[int, int]] = ()
+    """First and last line of the file for each line of the text; empty where the file has no lines."""
 
     def encode(self) -> bytes:
         """Return the text as a file would hold it."""
         return self.text.encode("utf-8", "replace")
+
+    def line_of(self, line: int, end: int = 0) -> int:
+        """Return the first line of the file for a line of the text; the last with ``end=1``.
+
+        Lines count from 1; 0 where the file has none.
+        """
+        return self.lines[line - 1][end] if line <= len(self.lines) else 0
 
 
 def convert(data: bytes, kind: str) -> Converted | Refusal:
@@ -73,28 +87,127 @@ def _convert_html(data: bytes) -> Converted | Refusal:
     decoded = decode(data)
     if isinstance(decoded, Refusal):
         return decoded
-    page = _Page()
-    page.feed(decoded.text)
-    page.close()
-    return Converted(page.text(), page.fields)
+    page = _Page.read(decoded.text)
+    if page.is_cut_off():
+        page = _Page.read(decoded.text, heed_marks=False)
+    return page.convert()
+
+
+class _Extents:
+    """Ranges of parts that elements of one sort take; what is nested belongs to the outermost."""
+
+    def __init__(self) -> None:
+        self.ranges: list[tuple[int, int]] = []
+        self.open_tag = ""
+        self._depth = self._start = 0
+
+    def enter(self, tag: str, place: int, *, begins: bool) -> None:
+        if begins and not self.open_tag:
+            self.open_tag, self._depth, self._start = tag, 1, place
+        elif tag == self.open_tag:
+            self._depth += 1
+
+    def leave(self, tag: str, place: int) -> None:
+        if tag and tag == self.open_tag:
+            self._depth -= 1
+            if not self._depth:
+                self.end(place)
+
+    def end(self, place: int) -> None:
+        if self.open_tag:
+            self.ranges.append((self._start, place))
+            self.open_tag = ""
 
 
 class _Page(HTMLParser):
-    """Writer of the Markdown of a page."""
+    """Writer of the Markdown of a page.
 
-    def __init__(self) -> None:
+    It writes the main part, where the page marks one, and nothing that the page marks as navigation.
+    """
+
+    def __init__(self, *, heed_marks: bool) -> None:
         super().__init__(convert_charrefs=True)
         self.fields: dict[str, Json] = {}
+        self._heed_marks = heed_marks
         self._parts: list[str] = []
-        self._silent: list[str] = []
+        self._lines: list[tuple[int, int]] = []  # first and last of each part
+        self._silent, self._main, self._articles = _Extents(), _Extents(), _Extents()
         self._fixed = 0
         self._in_title = False
         self._links: list[tuple[str, int]] = []  # target, and place of its bracket
         self._in_heading = False
 
-    def text(self) -> str:
-        """Return what was written."""
-        return _BLANKS.sub("\n\n", "".join(self._parts)).strip() + "\n"
+    @classmethod
+    def read(cls, text: str, *, heed_marks: bool = True) -> _Page:
+        """Return the page that a text is."""
+        page = cls(heed_marks=heed_marks)
+        page.feed(text)
+        page.close()
+        for extents in (page._main, page._articles):
+            extents.end(len(page._parts))
+        return page
+
+    def is_cut_off(self) -> bool:
+        """Return whether what is marked as beside the text has no end or leaves no text."""
+        return self._heed_marks and (self._silent.open_tag in _REGIONS or not self._letters((0, len(self._parts))))
+
+    def convert(self) -> Converted:
+        """Return what was written, no two empty lines in a row."""
+        lines: list[str] = []
+        places: list[tuple[int, int]] = []
+        for line, place in self._written_lines():
+            if line if lines else line.strip():
+                lines.append(line if lines else line.lstrip())
+                places.append(place)
+            elif lines and lines[-1]:
+                lines.append("")
+                places.append(place)
+        while lines and not lines[-1].strip():
+            del lines[-1], places[-1]
+        return Converted("\n".join(lines).rstrip() + "\n", self.fields, places)
+
+    def _written_lines(self) -> Iterator[tuple[str, tuple[int, int]]]:
+        """Yield the lines that were written, each with its first and last line in the file."""
+        words: list[str] = []
+        first = last = 0
+        for start, stop in self._text_ranges():
+            for part, (begin, end) in zip(self._parts[start:stop], self._lines[start:stop], strict=True):
+                if "\n" not in part:
+                    words.append(part)
+                    if part.strip():
+                        first, last = first or begin, end
+                    continue
+                head, *more = part.split("\n")
+                step = (end - begin) // len(more)  # 1 in what is written as it is, else 0
+                if head.strip():
+                    first, last = first or begin, begin
+                words.append(head)
+                for line in more:
+                    yield "".join(words), (first or begin, max(first, last) or begin)
+                    begin += step
+                    words, first, last = [line], begin if line.strip() else 0, begin
+        yield "".join(words), (first, last)
+
+    def _text_ranges(self) -> list[tuple[int, int]]:
+        """Return the parts that are the page's text.
+
+        They are its main part, else its only article if most of the page stands there, else all.
+        """
+        everything = [(0, len(self._parts))]
+        if self._heed_marks and any(map(self._letters, self._main.ranges)):
+            return self._main.ranges
+        articles = self._articles.ranges
+        if self._heed_marks and len(articles) == 1 and 2 * self._letters(articles[0]) > self._letters(everything[0]):
+            return articles
+        return everything
+
+    def _letters(self, extent: tuple[int, int]) -> int:
+        return sum(len(part) for part in self._parts[slice(*extent)] if _WORD.search(part))
+
+    def _write(self, part: str, first: int = 0, last: int = 0) -> None:
+        first = first or self.lineno
+        self._parts.append(part)
+        self._lines.append((first, last or first))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Open an element."""
@@ -104,60 +217,73 @@ class _Page(HTMLParser):
             self._meta(given)
         elif tag == "title" and "title" not in self.fields:
             self._in_title = True
-        elif tag in _SILENT:
-            self._silent.append(tag)
-        elif self._silent:
+        place = len(self._parts)
+        if tag in _OUTER:
+            self._enter(tag, given, place)
+        if self._silent.open_tag or tag in ("meta", "title"):
             return
-        elif tag in _HEADINGS:
+        if tag in _HEADINGS:
             self._in_heading = True
-            self._parts.append(f"\n\n{'#' * _HEADINGS[tag]} ")
+            self._write(f"\n\n{'#' * _HEADINGS[tag]} ")
         elif tag == "pre":
             self._fixed += 1
-            self._parts.append("\n\n```\n")
+            self._write("\n\n```\n")
         elif tag == "li":
-            self._parts.append("\n- ")
+            self._write("\n- ")
         elif tag == "br":
-            self._parts.append("\n")
+            self._write("\n")
         elif tag in ("td", "th"):
-            self._parts.append(" | ")
+            self._write(" | ")
         elif tag == "a":
-            self._links.append((given.get("href", ""), len(self._parts)))
-            self._parts.append("[" if given.get("href") else "")
+            self._links.append((given.get("href", ""), place))
+            self._write("[" if given.get("href") else "")
         elif tag in _BREAKS:
             self._in_heading = False
-            self._parts.append("\n\n" if tag != "tr" else "\n")
+            self._write("\n\n" if tag != "tr" else "\n")
+
+    def _enter(self, tag: str, given: dict[str, str], place: int) -> None:
+        """Note where the main part, an article or what stands beside the text begins."""
+        is_main = tag == "main" or (given.get("role") == "main" and tag not in _SILENT)
+        if is_main and self._silent.open_tag in _REGIONS:
+            self._silent.end(place)
+        self._silent.enter(tag, place, begins=tag in _SILENT or (self._heed_marks and _is_beside(tag, given)))
+        if not self._silent.open_tag:
+            self._main.enter(tag, place, begins=is_main)
+            self._articles.enter(tag, place, begins=tag == "article")
 
     def handle_endtag(self, tag: str) -> None:
         """Close an element."""
         if tag == "title":
             self._in_title = False
-        elif tag in self._silent:
-            del self._silent[self._silent.index(tag) :]
-        elif self._silent:
+        elif self._silent.open_tag:
+            self._silent.leave(tag, len(self._parts))
             return
         elif tag == "pre" and self._fixed:
             self._fixed -= 1
-            self._parts.append("\n```\n\n")
+            self._write("\n```\n\n")
         elif tag == "a" and self._links:
             self._close_link(*self._links.pop())
         elif tag in _HEADINGS or (tag in _BREAKS and tag != "tr"):
             self._in_heading = False
-            self._parts.append("\n\n")
+            self._write("\n\n")
+        if tag in _OUTER:
+            self._main.leave(tag, len(self._parts))
+            self._articles.leave(tag, len(self._parts))
 
     def _close_link(self, target: str, place: int) -> None:
-        """End a link; one to its own page without words is left out, and in a heading is its words.
+        """End a link; one that shows nothing is left out.
 
-        So ¶, # and pictures that only mark a heading are no part of its title.
+        One to its own page is left out also where it has no words, and in a heading is its words. So ¶, # and
+        pictures that only mark a heading are no part of its title.
         """
-        if not target.startswith("#"):
-            self._parts.append(f"]({target})" if target else "")
+        is_shown = _WORD.search if target.startswith("#") else str.strip
         # from the end, where words are: a page may open a link ten thousand times before it closes one
-        elif not any(_WORD.search(self._parts[i]) for i in range(len(self._parts) - 1, place - 1, -1)):
-            del self._parts[place:]
-        elif self._in_heading:
+        if target and not any(is_shown(self._parts[i]) for i in range(len(self._parts) - 1, place, -1)):
+            del self._parts[place:], self._lines[place:]
+        elif self._in_heading and target.startswith("#"):
             self._parts[place] = ""
         else:
-            self._parts.append(f"]({target})")
+            self._write(f"]({target})" if target else "")
 
     def handle_data(self, data: str) -> None:
         """Take text."""
@@ -165,14 +291,36 @@ class _Page(HTMLParser):
             title = " ".join(f"{self.fields.get('title', '')} {data}".split())
             if title:
                 self.fields["title"] = title
-        elif not self._silent:
-            self._parts.append(data if self._fixed else _squeezed(data, self._parts))
+        elif not self._silent.open_tag:
+            first = self.lineno
+            if self._fixed:
+                data = data.replace("\r", "\n")
+                self._write(data, first, first + data.count("\n"))
+            elif "\n" in data:
+                words = data.strip()
+                first += data.count("\n", 0, data.find(words))
+                self._write(_squeezed(data, self._parts), first, first + words.count("\n"))
+            else:
+                self._write(_squeezed(data, self._parts))
 
     def _meta(self, given: dict[str, str]) -> None:
         name = (given.get("name") or given.get("property") or "").lower().rpartition(":")[2]
         name = {"published_time": "date", "date.issued": "date"}.get(name, name)
         if name in ("author", "date", "description") and given.get("content"):
             self.fields.setdefault(name, given["content"].strip())
+
+
+def _is_beside(tag: str, given: dict[str, str]) -> bool:
+    """Return whether an element says that it stands beside the text of its page."""
+    if tag not in _REGIONS:
+        return False
+    if not _BESIDE_ROLES.isdisjoint(given.get("role", "").lower().split()):
+        return True
+    if tag not in ("div", "ul"):
+        return False
+    # an id by itself: of a section with a class it may be the title's word
+    classes = given.get("class", "").split()
+    return not _BESIDE_CLASSES.isdisjoint(classes) or (given.get("id") == "banner" and not classes)
 
 
 def _squeezed(data: str, before: list[str]) -> str:

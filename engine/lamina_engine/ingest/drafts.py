@@ -24,6 +24,7 @@ from lamina_engine.ingest.conversion import CONVERTERS, Converted, convert, outl
 from lamina_engine.ingest.decoding import Decoded, Refusal, decode
 from lamina_engine.ingest.frontmatter import Frontmatter, Json, read_frontmatter
 from lamina_engine.ingest.heads import read_head
+from lamina_engine.ingest.minified import is_machine_made
 from lamina_engine.ingest.roles import role_of_code, role_of_text
 from lamina_engine.redact.redactor import Masked, Redactor, mask
 from lamina_engine.reports import Problem
@@ -81,6 +82,9 @@ class SourceDraft:
 KINDS = ("markdown", "text", "rst", "code", *CONVERTERS)
 MAX_TITLE_CHARS = 300
 """A longer title is cut: it is embedded with every chunk."""
+MACHINE_MADE = (
+    "minified, a search index or a table of numbers: nobody wrote these lines (kind='text' reads them all the same)"
+)
 CREATED_KEYS = ("created_at", "created", "date")
 """Frontmatter keys that give the date, in order of preference."""
 
@@ -125,6 +129,9 @@ def read_source(
     if isinstance(decoded, Refusal):
         draft.type, draft.collection = classify(source, kind, rules)
         return _with_problem(draft, decoded.code, f"{decoded.message}; skipped")
+    if kind == "code" and is_machine_made(decoded.text, source):
+        draft.type, draft.collection = classify(source, kind, rules)
+        return _with_problem(draft, "machine_made", f"{MACHINE_MADE}; skipped")
     if decoded.warning:
         _with_problem(draft, "encoding", decoded.warning)
     front = read_frontmatter(decoded.text) if kind == "markdown" else Frontmatter()
@@ -141,8 +148,17 @@ def read_source(
     found = _cut(draft, decoded, front.body, limits, redactor)
     if draft.created_at_us is None and draft.title is not None and not _is_log_of_days(found):
         draft.created_at_us = date_of_title(draft.title, tz)
-    if converted is not None:  # its text is not its bytes
-        draft.chunks = [replace(chunk, start=0, stop=len(data), line=0, end_line=0) for chunk in draft.chunks]
+    if isinstance(converted, Converted):  # its text is not its bytes
+        draft.chunks = [
+            replace(
+                chunk,
+                start=0,
+                stop=len(data),
+                line=converted.line_of(chunk.line),
+                end_line=converted.line_of(chunk.end_line, 1),
+            )
+            for chunk in draft.chunks
+        ]
     return draft
 
 

@@ -40,6 +40,8 @@ IMPORT_MARK: Final = "import:"
 """Settings of sources that an importer read begin with it."""
 _MARKS: Final = (SESSIONS_MARK, IMPORT_MARK)
 ALL_KINDS: Final = ("auto", *KINDS, *sorted(RECORD_KINDS), *trackers.IMPORTERS, SESSIONS)
+RULES: Final = {"html": 2, "code": 2}
+"""Revision of how files of a kind are read: another number reads them again, which writes what has become other."""
 _STDIN: Final = "<stdin>"
 _MANY_BYTES: Final = 1 << 22
 """Bytes of files from which on the search for secrets repays loading its kernel: file by file it takes a second without."""
@@ -57,13 +59,15 @@ def ingest(
     links: bool = True,
     recover: bool = False,
     facts: bool = False,
+    folder: str = "",
     progress: ProgressListener | None = None,
     stdin: IO[bytes] | None = None,
     executor: Executor | None = None,
 ) -> IngestReport:
     """Ingest files, folders or standard input; options are checked before anything is read.
 
-    ``executor`` reads, cuts and embeds documents; nothing of what is written depends on it.
+    ``executor`` reads, cuts and embeds documents; nothing of what is written depends on it. ``folder`` is where sessions were
+    held that name none.
     """
     if kind not in ALL_KINDS:
         raise InvalidArgument(f"kind={kind!r} is unknown; give one of {', '.join(ALL_KINDS)}")
@@ -85,7 +89,7 @@ def ingest(
                 trackers.IMPORTERS[kind](memory, Path(path), report, recover=recover)
                 continue
             if kind == SESSIONS:
-                _sessions(memory, path, report, overrides, links=links, progress=progress)
+                _sessions(memory, path, report, overrides, folder=folder, links=links, progress=progress)
                 continue
             run = _Run(memory, report, kind, overrides, columns, progress, executor)
             if path == "-":
@@ -139,6 +143,7 @@ def _sessions(
     overrides: Mapping[str, str | None],
     *,
     entries: Sequence[FileEntry] | None = None,
+    folder: str = "",
     links: bool,
     progress: ProgressListener | None,
 ) -> None:
@@ -148,7 +153,9 @@ def _sessions(
     if path == "-":
         raise InvalidArgument(f"kind={SESSIONS!r} reads files and folders, not standard input; give a path")
     with unlinked.noting(None):
-        ingest_sessions(memory, _existing(path), report, overrides, entries=entries, links=links, progress=progress)
+        ingest_sessions(
+            memory, _existing(path), report, overrides, entries=entries, folder=folder, links=links, progress=progress
+        )
 
 
 def settings_digest(
@@ -156,7 +163,7 @@ def settings_digest(
 ) -> str:
     """Return the digest of everything but the bytes that shapes the chunks of a kind of source."""
     given = (*overrides.values(), memory.redactor.fingerprint, memory.config.tz)
-    parts = (kind, *given, *sorted((columns or {}).items()))
+    parts = (kind, *given, *sorted((columns or {}).items()), *((RULES[kind],) if kind in RULES else ()))
     return hashlib.blake2b(repr(parts).encode(), digest_size=8).hexdigest()
 
 

@@ -13,6 +13,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
+
 from lamina_engine.chunks.handoffs import HANDOFF, INSIGHT, find_written
 from lamina_engine.errors import InvalidArgument, InvalidConfig
 from lamina_engine.ingest import sources
@@ -31,6 +33,7 @@ from lamina_engine.sessions.parallel import (
     open_files,
     read_packs,
 )
+from lamina_engine.sessions.privacy import IGNORE
 from lamina_engine.sessions.reading import SessionOptions, TranscriptFile
 from lamina_engine.sessions.turns import CONVERSATION, ChunkPack
 from lamina_engine.sessions.write import ChunkNamer, SessionWriter, chunk_ids
@@ -66,6 +69,7 @@ def ingest_sessions(
     *,
     entries: Sequence[FileEntry] | None = None,
     options: SessionOptions | None = None,
+    folder: str = "",
     links: bool = True,
     progress: ProgressListener | None = None,
     executor: Executor | None = None,
@@ -73,14 +77,15 @@ def ingest_sessions(
     """Read a file or a folder of sessions into the vault.
 
     ``entries`` are files that were walked already; ``overrides`` are ``collection`` and ``project`` (a ``type`` is refused);
-    ``executor`` reads the files, but for very long ones: nothing of the answer depends on it.
+    ``executor`` reads the files, but for very long ones: nothing of the answer depends on it. ``folder`` is where sessions were held
+    that name none; the next reading knows it.
     """
     if overrides.get("type") is not None:
         raise InvalidArgument(
             f"type={overrides['type']!r} was given, but chunks of sessions are of type conversation; leave it out"
         )
     options = session_options(memory) if options is None else options
-    run = _Run(memory, top, report, overrides, options, links=links, progress=progress, executor=executor)
+    run = _Run(memory, top, report, overrides, options, folder, links=links, progress=progress, executor=executor)
     if entries is None:
         seen = WalkReport()
         named = top.is_file()
@@ -117,6 +122,7 @@ class _Run:
         report: IngestReport,
         overrides: Mapping[str, str | None],
         options: SessionOptions,
+        folder: str,
         *,
         links: bool,
         progress: ProgressListener | None,
@@ -124,6 +130,7 @@ class _Run:
     ) -> None:
         self._memory, self._report, self._progress, self._executor = memory, report, progress, executor
         self._reader = FileReader(memory.redactor, options, memory.config.tz)
+        self._held_in = folder
         self._folder = top if top.is_dir() else top.parent
         self._named = not top.is_dir()
         self._writer = SessionWriter(memory, report, overrides, links=links)
@@ -182,7 +189,20 @@ class _Run:
 
     def _task(self, entry: FileEntry, known: Source | None) -> ReadTask:
         source = entry.path if known is None else known.source
-        return ReadTask(str(entry.absolute), source, _suffix(entry.path), entry.size)
+        folder = self._held_in or self._known_folder(known)
+        return ReadTask(str(entry.absolute), source, _suffix(entry.path), entry.size, folder)
+
+    def _known_folder(self, known: Source | None) -> str:
+        """Return the folder that a file's sessions had when they were read before.
+
+        A capture knew it, and their lines may not.
+        """
+        view = self._memory.view()
+        rows = view.rows_of_ids(list(known.facts.chunks[:1]) if known is not None else [])
+        if not len(rows) or rows[0] < 0:
+            return ""
+        folder = msgspec.json.decode(view.snapshot.values("chunks", "metadata", rows)[0] or "{}").get("cwd")
+        return folder if isinstance(folder, str) else ""
 
     def _file(self, file: OpenFile, entry: FileEntry, known: Source | None) -> None:
         if isinstance(file, str):
@@ -198,6 +218,9 @@ class _Run:
         self._moved = False
         ids = self._chunks(file, entry, entry.path if known is None else known.source)
         outcome = file.outcome
+        if outcome.is_ignored:
+            self._skip(entry, "ignored", f"a {IGNORE} leaves the folder out in which it was held; left unchanged")
+            return
         self._report.problems += outcome.problems
         self._report.redactions += outcome.redactions
         former = () if known is None else known.facts.chunks
@@ -216,7 +239,7 @@ class _Run:
         packs = iter(read_packs(file))
         # an agent that never answered shows within its first lines, so before anything of it is written
         first = list(itertools.islice(packs, 1))
-        if file.outcome.is_dead_end:
+        if file.outcome.is_dead_end or file.outcome.is_ignored:
             return []
         source = self._memory.redact(source)
         # these have no dates but their file's; elsewhere a chunk without one has lost it, and must not seem new

@@ -49,6 +49,8 @@ class ReadTask(msgspec.Struct, frozen=True):
     suffix: str
     size: int
     """Bytes, when it was last looked at."""
+    folder: str = ""
+    """Folder of sessions that name none."""
 
 
 class FileContent(msgspec.Struct):
@@ -88,7 +90,14 @@ class FileReader:
             return None
         redactor, options, tz = self._given
         return TranscriptFile(
-            path, task.source, format, redactor=redactor, options=options, tz=tz, harmless=self._harmless
+            path,
+            task.source,
+            format,
+            redactor=redactor,
+            options=options,
+            tz=tz,
+            harmless=self._harmless,
+            folder=task.folder,
         )
 
     def __call__(self, tasks: Sequence[ReadTask]) -> list[FileContent | str | None]:

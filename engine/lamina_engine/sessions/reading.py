@@ -36,12 +36,13 @@ from lamina_engine.sessions.events import (
     TranscriptReader,
     drop_context,
     parse_file_name,
+    project_of_folder,
 )
 from lamina_engine.sessions.gemini import GeminiReader
 from lamina_engine.sessions.notes import SessionNotes
 from lamina_engine.sessions.opencode import OpenCodeReader
 from lamina_engine.sessions.plainlog import PlainLogReader
-from lamina_engine.sessions.privacy import is_private
+from lamina_engine.sessions.privacy import is_ignored, is_private
 from lamina_engine.sessions.streams import (
     MAX_LINE_BYTES,
     Elements,
@@ -352,6 +353,8 @@ class ReadOutcome(msgspec.Struct):
     """Problems, by line."""
     is_dead_end: bool
     """An agent that was called and never answered: its chunks are not worth keeping."""
+    is_ignored: bool
+    """Its first session was held in a folder that is to be left out: nothing of it is read."""
 
 
 class TranscriptFile:
@@ -359,8 +362,9 @@ class TranscriptFile:
 
     def __init__(
         self, path: Path, source: str, format: str, *, redactor: Redactor, options: SessionOptions, tz: str,
-        harmless: dict[str, str] | None = None,
+        harmless: dict[str, str] | None = None, folder: str = "",
     ) -> None:  # fmt: skip
+        self._folder, self._is_placed = folder, False
         self._path, self._source, self.format = path, source, format
         self._options, self._times = options, Times(tz)
         self.masking = EventMasker(redactor, thinking=options.thinking, harmless=harmless)
@@ -370,6 +374,8 @@ class TranscriptFile:
         self._stream: UnitStream | None = None
         self.is_dead_end = False
         """An agent that was called and never answered: its chunks are not worth keeping."""
+        self.is_ignored = False
+        """Its first session was held in a folder that is to be left out: nothing of it is read."""
 
     @property
     def size(self) -> int:
@@ -383,9 +389,13 @@ class TranscriptFile:
 
     @property
     def outcome(self) -> ReadOutcome:
-        """Outcome so far; ``is_dead_end`` is known at the end of the file only."""
+        """Outcome so far.
+
+        ``is_dead_end`` is known at the end of the file only, ``is_ignored`` with its first chunk.
+        """
         kinds = sorted(self.masking.kinds)
-        return ReadOutcome(self.size, self.digest, self.masking.found, kinds, self.problems, self.is_dead_end)
+        found = self.masking.found
+        return ReadOutcome(self.size, self.digest, found, kinds, self.problems, self.is_dead_end, self.is_ignored)
 
     @property
     def packs(self) -> Iterable[ChunkPack]:
@@ -398,8 +408,13 @@ class TranscriptFile:
             cutter: TurnCutter | None = None
             notes: SessionNotes | None = None
             thread = _NO_THREAD
-            session, private = "", set[str]()
+            session, private, left_out = "", set[str](), False
             for batch in self._batches(self._items(stream)):
+                for item in batch:
+                    if isinstance(item, Thread):
+                        self._place(item)
+                if self.is_ignored:
+                    return
                 happened = [item for item in batch if type(item) is Event]
                 drop_context(happened)
                 self.masking.mask_events(happened)
@@ -408,12 +423,13 @@ class TranscriptFile:
                         yield from _finish(thread, cutter, notes)
                         thread = self.masking.mask_thread(item)
                         session = thread.session.partition("@")[0]
+                        left_out = _is_ignored(item)
                         cutter = TurnCutter(thread, self._options.limits, thinking=self._options.thinking)
                         notes = SessionNotes() if self._has_handoff(thread) else None
                         continue
                     if item.kind == "user" and is_private(item.text):
                         private.add(session)
-                    if session in private:
+                    if left_out or session in private:
                         continue
                     if notes is not None:
                         notes.add(item)
@@ -422,6 +438,16 @@ class TranscriptFile:
             yield from _finish(thread, cutter, notes)
         if self._unlisted:
             self._report(f"{self._unlisted} more lines could not be read; skipped")
+
+    def _place(self, thread: Thread) -> None:
+        """Give a thread the folder of a file that names none, and judge the first one's."""
+        if not self._is_placed and "cwd" in thread.facts:
+            self._folder = ""
+        if self._folder:
+            thread.facts = {**thread.facts, "cwd": self._folder}
+            thread.project = thread.project or project_of_folder(self._folder)
+        if not self._is_placed:
+            self._is_placed, self.is_ignored = True, _is_ignored(thread)
 
     def _has_handoff(self, thread: Thread) -> bool:
         """Return whether somebody may go on with a thread: not so with chats and called agents."""
@@ -487,6 +513,11 @@ class TranscriptFile:
 
     def _report(self, message: str, code: str = "record") -> None:
         self.problems.append(Problem(self._source, code, message))
+
+
+def _is_ignored(thread: Thread) -> bool:
+    folder = thread.facts.get("cwd")
+    return isinstance(folder, str) and Path(folder).is_absolute() and is_ignored(folder)
 
 
 def _finish(thread: Thread, cutter: TurnCutter | None, notes: SessionNotes | None) -> Iterator[TurnChunk]:

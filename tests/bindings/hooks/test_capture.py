@@ -181,6 +181,40 @@ def test_private_sessions_and_ignored_folders_are_left_out(project: Path, transc
     assert queued(project / ".lamina") == []
 
 
+def test_a_session_whose_lines_name_no_folder_belongs_to_the_workspace(project: Path, tmp_path: Path) -> None:
+    """Cursor, Gemini CLI in folders named by digests, and VS Code write no folder; the event has it."""
+    told = {
+        "role": "assistant",
+        "message": {"content": [{"type": "text", "text": "We chose Noto Serif: it has umlauts."}]},
+    }
+    asked = {"role": "user", "message": {"content": [{"type": "text", "text": "which font for the receipts?"}]}}
+    cursor = tmp_path / "agent-transcripts" / "c1.jsonl"
+    gemini = tmp_path / ("0f" * 32) / "chats" / "session-g1.jsonl"
+    for path in (cursor, gemini):
+        path.parent.mkdir(parents=True)
+    cursor.write_text("".join(f"{json.dumps(line)}\n" for line in (asked, told)))
+    head = {"sessionId": "g1", "projectHash": "0f" * 32, "startTime": "2026-11-22T08:00:00Z"}
+    said = [
+        {"id": f"m{i}", "type": kind, "content": f"Part {i} is set in Fira."}
+        for i, kind in enumerate(("user", "gemini"))
+    ]
+    gemini.write_text("".join(f"{json.dumps(line)}\n" for line in (head, *said)))
+    events = {"cursor": {"workspace_roots": [str(project)], "transcript_path": str(cursor)}}
+    events["gemini"] = {"cwd": str(project), "transcript_path": str(gemini)}
+    for agent, fields in events.items():
+        payload = {"session_id": f"{agent[0]}1", **fields}
+        assert hook("session-end", payload, PATIENT, f"--agent={agent}").err == ""
+    vault = project / ".lamina"
+    until(lambda: not queued(vault))
+    with cursor.open("a") as out:  # the next one to read the file knows nothing of the event
+        out.write(json.dumps(asked | {"message": {"content": "and which size do the receipts have?"}}) + "\n")
+    with lamina.open(vault) as opened:
+        assert opened.ingest(cursor, kind="sessions").updated == 1
+        sessions = {item.session: item for item in opened.sessions(limit=None)}
+        assert {name: item.project for name, item in sessions.items()} == {"c1": "shop", "g1": "shop"}
+        assert {chunk.project for chunk in opened.list({"session": "c1"}, 100)} == {"shop"}
+
+
 def test_a_mark_of_privacy_drops_what_was_asked_for(tmp_path: Path) -> None:
     queue = Queue(str(tmp_path))
     queue.ask("s", "/x.jsonl", "codex")
@@ -203,9 +237,9 @@ def test_two_hooks_may_make_the_queue_at_once(tmp_path: Path, monkeypatch: pytes
 
 def test_what_is_taken_stays_until_it_is_done(tmp_path: Path) -> None:
     queue = Queue(str(tmp_path))
-    queue.ask("s", "/x.jsonl", "codex")
+    queue.ask("s", "/x.jsonl", "codex", "/home/ada/shop")
     assert queue.waits() == [key_of("s")]
-    asked = {"session": "s", "transcript": "/x.jsonl", "agent": "codex"}
+    asked = {"session": "s", "transcript": "/x.jsonl", "agent": "codex", "folder": "/home/ada/shop"}
     assert queue.take(key_of("s")) == asked
     assert queue.take(key_of("s")) == asked  # its worker was killed
     queue.done(key_of("s"))

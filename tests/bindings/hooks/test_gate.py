@@ -12,7 +12,7 @@ import pytest
 
 from lamina.hooks import gate
 from lamina.prompts import needs_context
-from lamina_engine.sessions.privacy import is_private
+from lamina_engine.sessions.privacy import is_ignored, is_private
 from tests.bindings.hooks.agents import PATIENT, hook
 
 HEAVY = ("numpy", "pyarrow", "click", "lamina.vault", "lamina_engine.memory", "pathlib", "typing", "subprocess")
@@ -67,7 +67,7 @@ def test_the_mark_of_a_private_session(prompt: str, private: bool) -> None:
 def test_folders_that_are_left_out(tmp_path: Path, content: str, inner: str, ignored: bool) -> None:
     (tmp_path / ".laminaignore").write_text(content)
     (tmp_path / inner).mkdir(parents=True)
-    assert gate.is_ignored(str(tmp_path / inner)) == ignored
+    assert is_ignored(str(tmp_path / inner)) == ignored
 
 
 def test_hooks_are_off_where_their_user_says_so(project: Path) -> None:

@@ -286,6 +286,14 @@ def test_foreign_lines_do_not_end_a_server(wire: Callable[..., Wire]) -> None:
     assert "result" in it.call(9, "memory_recall", query="PostgreSQL")
 
 
+def test_a_question_cut_within_a_character_is_answered_without_it(wire: Callable[..., Wire]) -> None:
+    it = wire().begin()
+    for number, query in enumerate(("PostgreSQL \ud83d", "\udc4dPostgreSQL", "Postgre\ud83dSQL \U0001f44d"), 1):
+        hits = it.call(number, "memory_recall", query=query)["result"]["structuredContent"]["hits"]
+        assert hits == it.call(100 + number, "memory_recall", query="PostgreSQL")["result"]["structuredContent"]["hits"]
+    assert "error" in it.ask(9, "no/such/\ud83dmethod")
+
+
 def test_a_server_sees_what_others_write(wire: Callable[..., Wire], folder: Path) -> None:
     it = wire().begin()
     it.call(1, "memory_recall", query="kiln")

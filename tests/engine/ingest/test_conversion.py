@@ -48,6 +48,90 @@ def test_links_that_only_mark_a_heading_are_left_out() -> None:
     assert "See [above](#top), [there](other.html#x) and [§](https://a.org/)." in text
 
 
+def page(body: str) -> str:
+    return text(read_source(f"<head><title>Widgets</title></head><body>{body}</body>".encode(), "w.html")).strip()
+
+
+SPROCKET = "<h1>Widgets</h1><p>The sprocket is oiled on Monday.</p>"
+SPROCKET_TEXT = "# Widgets\n\nThe sprocket is oiled on Monday."
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        f'<div class="related" role="navigation"><h3>Navigation</h3><div><a href="i.html">index</a></div></div>{SPROCKET}',
+        f'<div class="related"><h3>Navigation</h3></div>{SPROCKET}<div class="sphinxsidebar"><h4>This Page</h4></div>',
+        f"<p>We use cookies, and we use them a lot.</p><main>{SPROCKET}</main><p>Imprint</p>",
+        f'<p>Willkommen</p><div role="main"><div>{SPROCKET}</div></div><div>Impressum</div>',
+        f'<header role="banner">ACME</header>{SPROCKET}<footer role="contentinfo">© ACME</footer>',
+        f'<form role="search"><h2>Search</h2></form>{SPROCKET}<aside role="complementary"><h2>More</h2></aside>',
+        f"<p>Home</p><article>{SPROCKET}</article><p>Share</p>",
+        f'<div id="banner"><a href="get.html">Get the ebook</a></div>{SPROCKET}<ul class="docnav"><li>Next</ul>',
+        f'<p><a href="http://a.org"><img alt="Logo"></a><a href="index.html"> </a></p>{SPROCKET}',
+        f'<div role="navigation"><p>Menu<main>{SPROCKET}</main></div>',  # opened inside what has no end
+        f'<div role="navigation"><br><img src="x"/><p>one<p>two<div/></div></div>{SPROCKET}',
+    ],
+)
+def test_what_a_page_marks_as_beside_its_text_is_no_text_of_it(body: str) -> None:
+    assert page(body) == SPROCKET_TEXT
+
+
+@pytest.mark.parametrize(
+    ("body", "kept"),
+    [
+        (f"<header><p>by Ada</p></header>{SPROCKET}<footer>Oil: 5W30</footer>", "by Ada 5W30"),
+        (f'{SPROCKET}<aside class="footnote"><p>Only in winter.</p></aside>', "Only in winter."),
+        (f'{SPROCKET}<div class="related-work"><p>Chains are oiled too.</p></div>', "Chains are oiled too."),
+        ("<article><p>First.</p></article><article><p>Second.</p></article>", "First. Second."),
+        (f'{SPROCKET * 3}<article class="comment"><p>Nice.</p></article>', "sprocket Nice."),
+        (f'<div role="navigation">{SPROCKET}', "sprocket"),  # has no end
+        (f'<div role="navigation">{SPROCKET}</div>', "sprocket"),  # is all there is
+        (f'{SPROCKET}<section id="related"><h2>Related</h2><p>Chains.</p></section>', "Related Chains."),
+        (f'{SPROCKET}<div class="section" id="banner"><h2>Banner</h2><p>Made of cloth.</p></div>', "Banner cloth."),
+        (f"<main></main>{SPROCKET}", "sprocket"),
+        ('<p>See <a href="c.html">C++</a>, <a href="p.html">+</a>.</p>', "[C++](c.html) [+](p.html)"),
+        (f'<div role="note"><p>Take care.</p></div>{SPROCKET}', "care. sprocket"),
+    ],
+)
+def test_what_is_text_stays(body: str, kept: str) -> None:
+    found = page(body)
+    assert [word for word in kept.split() if word not in found] == []
+
+
+def test_a_hit_of_a_page_has_the_lines_of_the_file(tmp_path: Path) -> None:
+    lines = [
+        "<html><head><title>Sprockets</title></head>",
+        "<body><nav>Home</nav>",
+        "<div role='navigation'>",
+        "<p>x</p>",
+        "</div>",
+    ]
+    for i in range(90):
+        lines += [
+            f"<h2>Part {i}</h2>",
+            "",
+            "<p>",
+            f"  Sprocket number{i} is",
+            f"  oiled &amp; turned{i}.",
+            "</p>",
+            "<!-- x -->",
+        ]
+        lines += ["<pre>", f"turn {i}", "", f"stop {i}", "</pre>"]
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d" / "s.html").write_text("\r\n".join(lines))
+    with lamina.open(tmp_path / "v", create=True) as vault:
+        vault.ingest(tmp_path / "d")
+        for i in (0, 7, 89):
+            hit = vault.recall(f"number{i} turned{i}", k=1)[0]
+            assert hit.line is not None
+            assert hit.end_line is not None
+            shown = lines[hit.line - 1 : hit.end_line]
+            assert shown[0].startswith(("<h2>", "<pre>"))
+            assert any(f"turned{i}." in line for line in shown)
+            assert len(shown) < len(lines) / 2
+            assert f"stop {i}" in hit.text
+
+
 def test_html_is_text(tmp_path: Path) -> None:  # findings, stranger 14
     draft = read_source(PAGE.encode(), "p.html")
     assert (draft.title, draft.type, draft.metadata) == ("Retry policy", "note", {"author": "Ada Byron"})
@@ -56,7 +140,7 @@ def test_html_is_text(tmp_path: Path) -> None:  # findings, stranger 14
         "# Retry policy\n\nBack off twice, see [payments](pay.md) & more.\n\n- first\n- second\n\n## Code\n\n"
         "```\nif x < 1:\n    retry()\n```\n\n | a | b\n"
     )
-    assert (draft.problems, draft.chunks[0].line) == ([], 0)
+    assert (draft.problems, draft.chunks[0].line, draft.chunks[0].end_line) == ([], 4, 6)
     open_head = read_source(b"<head><title>T<body><h1>A</h1>text", "c.html")
     assert (open_head.title, text(open_head)) == ("T", "# A\n\ntext\n")
     broken = read_source(b"<p>one<p>two</div></b><pre>x", "b.htm")

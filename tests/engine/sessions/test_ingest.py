@@ -55,6 +55,35 @@ def test_real_sessions_are_read_whole_and_problems_have_lines(memory: Memory, da
     assert all(record["facts"]["tokens"] <= 4_096 for record in cut)
 
 
+def test_sessions_of_a_folder_that_is_left_out_stay_out(memory: Memory, tmp_path: Path) -> None:
+    secret, shop = tmp_path / "clients" / "mayer", tmp_path / "shop"
+    for folder in (secret, shop):
+        folder.mkdir(parents=True)
+
+    def day(name: str, folder: Path, first: int = 0) -> Path:
+        held = {"cwd": str(folder)}
+        lines = user(first, f"who pays for {name}?", **held), says(first + 1, f"{name} is paid by Mayer.", **held)
+        return write(tmp_path / "projects" / f"{name}.jsonl", lines)
+
+    early, _ = day("early", secret), day("open", shop)
+    assert ingest(memory, early.parent).added == 2
+    (tmp_path / "clients" / ".laminaignore").write_text("mayer/\n")
+    before = records(memory)
+    late = day("late", secret, 40)
+    with early.open("a") as out:
+        out.write(late.read_text())
+    report = ingest(memory, early.parent)
+    assert {(problem.source, problem.code) for problem in report.problems} == {
+        ("early.jsonl", "ignored"),
+        ("late.jsonl", "ignored"),
+    }
+    assert (report.added, report.skipped, report.unchanged) == (0, 2, 1)
+    assert records(memory) == before
+    (tmp_path / "clients" / ".laminaignore").unlink()
+    assert ingest(memory, early.parent).updated == 1
+    assert any("late is paid" in record["text"] for record in records(memory))
+
+
 @pytest.mark.parametrize("most", [16, 40, 200])
 def test_no_chunk_of_real_sessions_is_over_the_limit(memory: Memory, data: Path, most: int) -> None:
     ingest(memory, data / "sessions", SessionOptions(SessionLimits(max_tokens=most, min_tokens=8)))
