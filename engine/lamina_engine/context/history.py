@@ -6,7 +6,6 @@ a later session spoke of it again, as it may be done since.
 
 from __future__ import annotations
 
-import re
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,7 +15,7 @@ from msgspec.structs import replace
 from lamina_engine.chunks.reading import chunks_at
 from lamina_engine.clock import MISSING_US
 from lamina_engine.context.bootstrap import HANDOFFS
-from lamina_engine.context.content import content_words
+from lamina_engine.context.leftovers import find_open_points, is_spoken_of
 from lamina_engine.context.memories import day_text, item_of_chunk, shorten_item
 from lamina_engine.context.retrospect import (
     asks_for_decisions,
@@ -50,10 +49,6 @@ _NOTES: Final = 5
 _LEAST: Final = 120
 _LONGEST: Final = 700
 """Tokens of one session, the fewer the more there are; see `_share_tokens`."""
-_AGAIN: Final = 0.6
-"""Of the words of an open point, what a later session has that speaks of it."""
-_BEGINNING: Final = 6
-_LEFT_OPEN: Final = re.compile(r"^## Left open\n(?P<points>(?:- .*\n?)+)", re.MULTILINE)
 
 
 class _Entry(Struct, frozen=True):
@@ -134,23 +129,16 @@ def _open_items(entries: list[_Entry], now_us: int, budget: int) -> list[Item]:
 def _points_of(entry: _Entry) -> list[str]:
     """Return the open points of a session."""
     if entry.is_handoff:
-        section = _LEFT_OPEN.search(entry.chunk.text)
-        return [line.removeprefix("- ") for line in section["points"].splitlines()] if section else []
+        return list(find_open_points(entry.chunk.text))
     return list(dict.fromkeys(point for point in open_points(entry.chunk.text) if not point.endswith(":")))
 
 
 def _spoken_of_again(point: str, later: list[_Entry]) -> str:
     """Return a remark for a point of which a later session spoke."""
-    words = _beginnings(point)
     for each in reversed(later):  # the next one first
-        if words and len(words & _beginnings(each.chunk.text)) >= _AGAIN * len(words):
+        if is_spoken_of(point, [each.chunk.text]):
             return f" (spoken of again on {day_text(each.at_us)})"
     return ""
-
-
-def _beginnings(text: str) -> set[str]:
-    """Return the words of a text, so short that their forms are one."""
-    return {word[:_BEGINNING] for word in content_words(text)}
 
 
 def _entries(

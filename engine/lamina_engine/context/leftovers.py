@@ -59,8 +59,8 @@ def find_leftovers(
         if len(items) == MOST or ended < reach:
             break
         since = [turn.text for turn in turns if (turn.created_at_us or 0) > ended]
-        new = [point for point in islice(_left_open(chunk.text), _POINTS) if point not in told]
-        points = [point for point in new if not _is_taken_up(point, since)]
+        new = [point for point in islice(find_open_points(chunk.text), _POINTS) if point not in told]
+        points = [point for point in new if not is_spoken_of(point, since)]
         told.update(new)
         if points:
             text = "\n".join(["Left open, and not spoken of since:", *(f"- {point}" for point in points)])
@@ -68,7 +68,7 @@ def find_leftovers(
     return items
 
 
-def _left_open(handoff: str) -> Iterator[str]:
+def find_open_points(handoff: str) -> Iterator[str]:
     """Yield the points of a handoff below a heading of open ones; no questions, no commands."""
     from lamina_engine.sessions import cues
 
@@ -80,7 +80,7 @@ def _left_open(handoff: str) -> Iterator[str]:
             yield line[2:].strip()
 
 
-def _is_taken_up(point: str, texts: Iterable[str]) -> bool:
+def is_spoken_of(point: str, texts: Iterable[str]) -> bool:
     """Return whether a sentence is about a point: settled or not, its handoff knows better."""
     from lamina_engine.sessions import cues
     from lamina_engine.sessions.replacements import content_words
