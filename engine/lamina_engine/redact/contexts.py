@@ -541,7 +541,7 @@ _COMPOUND = (
 
 _OWNER = (
     r"[ \t](?:(?:for|of|on|to|at|in|del|della|du|de|do|da|f\xfcrs?|fuer|von|vom|zu|zum|zur|im|am|auf|voor)"
-    r"(?:[ \t][^\s,:;!?=]{0,39}[^\s.,:;!?=]){1,5}?|\([^()\n]{1,40}\))"
+    r"(?:[ \t][^\s,:;!?=]{1,40}+(?<!\.)){1,5}?|\([^()\n]{1,40}\))"
 )
 """Whose or what for: ``password of the user ada on db01``, ``password (root)``."""
 _IS = (
@@ -551,6 +551,7 @@ _IS = (
     r"(?:[ \t](?:set|changed|reset|updated)[ \t]to)?"
     r"|(?:set|changed|reset|updated)[ \t]to|auf(?=[ \t]\S{4,80}[ \t](?:ge|um|zur))"
 )
+# what stands between a name and its value; `_pattern` adds the last way, no sign at all
 _AFTER = (
     r"(?P<close>\\{0,3}[\"'`])?[\])]?[*_`]{0,3}"
     r"(?:"
@@ -566,11 +567,11 @@ _AFTER = (
     r"|(?P<xml>>)"
     r"|[ \t]{0,3}(?P<comma>,)(?=[ \t]*\\{0,3}[\"'`](?!value|default))"
     r"|(?:[,;]\s{0,40}|\s{1,40})(?:-[ \t])?\\{0,3}[\"']?(?:value|default)\\{0,3}[\"']?\s{0,4}(?P<named>[:=])"
-    rf"|(?:{_OWNER}[ \t]?:|(?:{_OWNER})?[ \t]{{1,4}}(?:{_IS})[ \t]?:?)(?P<prose>)(?=[ \t])"
+    rf"|(?P<owner>{_OWNER})?(?:[ \t]{{1,4}}(?:{_IS})[ \t]?:?|(?(owner)[ \t]?:|(?!)))(?P<prose>)(?=\s)"
     r"|[ \t]?(?P<east>[\u306f\u662f\u4e3a\u70ba][:\uff1a]?)(?=[^\s])"
-    r"|(?P<space>)(?=[ \t])"
-    r")[*_]{0,2}"
 )
+_SPACE = r"|(?P<space>)(?=[ \t]))[*_]{0,2}"
+_WRAPPED = r"|(?P<space>)(?=\s))[*_]{0,2}"
 _OPEN = re.compile(r"(?:[ \t]*\n)?[ \t]*(?:[brufL]{1,2}|[@$])?(?P<quote>\\{0,3}(?:\"\"\"|'''|[\"'`]))")
 # bare keys have no more characters than these; expressions do
 _TOKEN = re.compile(r"(?:\[redacted:[a-z0-9-]+\])?[A-Za-z0-9+/_.~:$!@%^*#-]*+(?:={1,2}(?![\w.$]))?")
@@ -583,6 +584,8 @@ _ACCOUNT = re.compile(
     re.IGNORECASE,
 )
 """Who logs in, said just before the password."""
+_BELOW = re.compile(r"[ \t]*(?:\r?\n[ \t>]*){1,2}(?:`{3}[a-z]{0,10}\r?\n[ \t>]*)?`?(?=[^\s`])")
+"""The line ends behind the name: the sentence is wrapped there, or the password stands alone below, in a fence or not."""
 _BLOCK_SCALAR = re.compile(r"[ \t]*[|>][+-]?[ \t]*\n[ \t]+(?=\S)")
 _BARE = re.compile(r"[ \t]*(?P<value>[^\s\"'`<>]{1,1024})")
 _XML = re.compile(r"\s{0,8}(?:<!\[CDATA\[)?(?P<value>[^<>\s]{1,512}?)\s{0,8}(?:\]\]>)?</")
@@ -652,8 +655,9 @@ def _lead(regex: str) -> str:
     return found[0] if found else ""
 
 
-def _pattern(word: str, *, bounded: bool = False) -> str:
-    return (_BOUNDARY if bounded else "") + word + _SUFFIX + _AFTER
+def _pattern(word: str, *, bounded: bool = False, wraps: bool = False) -> str:
+    # a line that ends in "pass" or "token" is code; one that ends in "password" may go on below
+    return (_BOUNDARY if bounded else "") + word + _SUFFIX + _AFTER + (_WRAPPED if wraps else _SPACE)
 
 
 def _table() -> dict[str, list[tuple[int, Word]]]:
@@ -663,7 +667,8 @@ def _table() -> dict[str, list[tuple[int, Word]]]:
         table.setdefault(literal, []).append((back, word))
 
     def word(key: KeyClass, regex: str, *, spoken: bool = True, bounded: bool = False) -> Word:
-        return Word(key, _pattern(regex, bounded=bounded), _lead(regex), spoken)
+        wraps = spoken and key in (KeyClass.PASSWORD, KeyClass.PASSPHRASE)
+        return Word(key, _pattern(regex, bounded=bounded, wraps=wraps), _lead(regex), spoken)
 
     for literal, back, key, regex in _PLAIN:
         add(literal, back, word(key, regex, spoken=key is not KeyClass.TOKEN))
@@ -693,7 +698,7 @@ WORDS = _table()
 """Key words by search literal, each with the characters from the word's start to the literal."""
 
 _WORLD_WORDS = tuple(
-    (form, Word(KeyClass.PASSWORD, _pattern(word), "", True, re.IGNORECASE))
+    (form, Word(KeyClass.PASSWORD, _pattern(word, wraps=True), "", True, re.IGNORECASE))
     for word in _WORLD
     for form in dict.fromkeys((word, word.capitalize(), word.upper()))
 )
@@ -755,7 +760,7 @@ def find_assignment(text: str, at: int, word: Word) -> tuple[int, int, str] | No
     value = _value(text, begin, match, word)
     if value is None:
         return None
-    leads = value.form is not Form.QUOTED and _starts_line(text, begin)
+    leads = value.form not in (Form.QUOTED, Form.TOLD) and _starts_line(text, begin)
     shell = leads and _in_shell(text, begin, match.end())
     following = _COMMAND.search(text, value.start, value.stop) if shell and value.form is Form.INLINE else None
     if following:
@@ -787,6 +792,10 @@ def _value(text: str, begin: int, match: re.Match[str], word: Word) -> Value | N
     block = _BLOCK_SCALAR.match(text, at) if separator == "colon" else None
     if block:
         at = block.end()
+    if separator in ("space", "prose", "colon") and _is_told(text, begin, word):
+        below = _BELOW.match(text, at)
+        if below and not (separator == "colon" and _OPEN.match(text, at)):
+            return _told(text, begin, below.end())
     opening = None if separator == "table" else _OPEN.match(text, at)
     if opening:
         quoted = _quoted(text, opening)
@@ -835,11 +844,6 @@ def _after_space(text: str, begin: int, at: int, word: Word) -> Value | None:
 
     Other words are prose, unless they look like a password by themselves or an account stands before them.
     """
-    told = word.spoken and word.key in (KeyClass.PASSWORD, KeyClass.PASSPHRASE) and text[begin] != "-"
-    told = told and text[max(0, begin - 5) : begin] != "/etc/"
-    dash = _DASH.match(text, at) if told else None
-    if dash:
-        at = dash.end()
     bare = _BARE.match(text, at)
     if bare is None or bare["value"][0] in "{[(":
         return None
@@ -849,12 +853,29 @@ def _after_space(text: str, begin: int, at: int, word: Word) -> Value | None:
     named = text[begin] == "-" or _DOCKER.match(text, _line_start(text, begin), begin)  # ENV API_TOKEN value
     if named and text[start : start + 1] not in ("-", "|", ""):
         return Value(start, stop, Form.LINE)
-    if told:
-        account = _ACCOUNT.search(text, max(0, begin - 120), begin)
-        return Value(start, stop, Form.INLINE if account else Form.TOLD)
+    if _is_told(text, begin, word):
+        dash = _DASH.match(text, at)
+        value = _told(text, begin, dash.end() if dash else at)
+        if value and not text[value.start : value.stop].isalpha():  # a word is none in either form
+            account = _ACCOUNT.search(text, max(0, begin - 120), begin)
+            return value._replace(form=Form.INLINE) if account else value
+        return None
     # said in passing: what is told must be long, and digits and letters in one run
     is_told = word.key is KeyClass.TOKEN and _TOLD.fullmatch(text, start, stop) is not None
     return Value(start, stop, Form.INLINE) if is_told else None
+
+
+def _is_told(text: str, begin: int, word: Word) -> bool:
+    """Return whether a bare word right behind this one may be its value."""
+    passwords = word.spoken and word.key in (KeyClass.PASSWORD, KeyClass.PASSPHRASE)
+    return passwords and text[begin] != "-" and text[max(0, begin - 5) : begin] != "/etc/"
+
+
+def _told(text: str, begin: int, at: int) -> Value | None:
+    bare = _BARE.match(text, at)
+    if bare is None or bare["value"][0] in "{[(":
+        return None
+    return Value(*_trim(text, bare.start("value"), bare.end("value"), begin), Form.TOLD)
 
 
 def _bare(text: str, begin: int, at: int, separator: str, *, whole: bool) -> Value | None:

@@ -120,6 +120,7 @@ _NAME = re.compile(
     r"(?:(?:(?:\A|(?<=[-_.:]))[a-z]++|[A-Z]++[a-z]*+)\d{0,4}+|(?:\A|(?<=[-_.:]))\d{1,4}+[a-z]?|[-_.:])++\Z"
 )
 _NAME_WORD = re.compile(r"(?<!\d)[a-z]+|[A-Z]+[a-z]*")
+_HEX = re.compile(r"[0-9a-f]+")
 _INNER_SIGN = re.compile(r"[A-Za-z][!#%^~][A-Za-z]")
 _EXPRESSION = re.compile(r"[\\(\[{<=|/]")
 _APP_PASSWORD = re.compile(r"[a-z]{4}(?: [a-z]{4}){3}")
@@ -249,7 +250,8 @@ def _is_mixed(value: str) -> bool:
         return False
     if value.lower() != value and value.upper() != value:
         return len(value) >= 8 and (is_random(value) or _INNER_SIGN.search(value) is not None)
-    return is_random(value) and value.isalnum() and len(_NUMBER.findall(value)) >= 3
+    # in small letters, only a mix that is no digest
+    return is_random(value) and value.isalnum() and len(_NUMBER.findall(value)) >= 3 and not _HEX.fullmatch(value)
 
 
 def _is_name(value: str) -> bool:

@@ -47,6 +47,11 @@ SAID = (
     "Zugangsdaten f\xfcrs Wiki: bob:{}",
     "Anmeldedaten lauten bob / {}",
     "the creds are bob/{}",
+    "log in with user harbor and password\n{} to see it",
+    "> the password of the staging server is\n> {}, ask Bob",
+    "user\nbob\npassword\n{}\n",
+    "The password is:\n\n```\n{}\n```\n",
+    "Das Passwort lautet:\r\n\r\n{}\r\n",
 )
 WRITTEN = (
     'requests.get(u, auth=("bob","{}"))',
@@ -234,7 +239,19 @@ pwd is the working directory
 """.strip().split("\n")
 
 
-@pytest.mark.parametrize("text", HARMLESS)
+WRAPPED = (
+    "the password\nOAuth2PasswordBearer is a class",
+    "change the password\n\n```python\nimport Settings2\n```\n",
+    "password:\n  secretKeyRef:\n    name: App1Secrets\n",
+    "passphrase:\nsome words follow here\n",
+    "the password is\nrequired, and the token is\nrequired2",
+    "password\n'Settings2'\n",
+    "1. the password\n2. MFA2Device\n",
+    "Password:\n- at least 8chars\n- one Uppercase1Letter\n",
+)
+
+
+@pytest.mark.parametrize("text", [*HARMLESS, *WRAPPED])
 def test_what_is_no_password_stays(text: str) -> None:
     assert Redactor().clean(text) == (text, [])
 
