@@ -74,10 +74,11 @@ _ECHO = re.compile(
     r"(?P<value>(?:[\w.-]{1,64}:)?(?P<password>[^\"'|\n\\]{4,200}?))(?:\\{1,2}n)?\\{0,3}[\"']?[ \t]{0,4}\Z"
 )
 _READS_PASSWORD = re.compile(
-    r"passw(?:or)?d(?:[ \t]-)?-stdin|sudo[ \t](?:-[a-zA-Z]{1,9}[ \t]){0,4}-[a-zA-Z]{0,9}S|passphrase-fd[ =]0|chpasswd"
+    r"passw(?:or)?d(?:[ \t]-)?-stdin|sudo[ \t](?:-[a-zA-Z]{1,9}[ \t]){0,4}(?:-[a-zA-Z]{0,9}S|--stdin)|passphrase-fd[ =]0|chpasswd|kinit\b"
 )
 _CODE_PAIR = re.compile(
-    r"(?:(?P<auth>auth(?:[ \t]{0,2}[=:][ \t]{0,2}[\w.]{0,40}[(\[]|\())|login\(|credentials\()"
+    r"(?:(?P<sure>auth[ \t]{0,2}=[ \t]{0,2}[\w.]{0,40}\(|(?:(?<=basic)|(?<=digest))auth\()"
+    r"|(?<!\w)auth(?:[\"']?[ \t]{0,2}[=:][ \t]{0,2}[(\[]|\()|login\(|credentials\()"
     r"\s{0,40}[bru]?(?P<q1>\\{0,3}[\"'])(?!anonymous)[^\"'\n\\]{1,80}(?P=q1)"
     r"\s{0,4},\s{0,40}[bru]?(?P<q2>\\{0,3}[\"'])(?P<password>[^\"'\n\\]{4,200})(?P=q2)",
     re.IGNORECASE,
@@ -96,11 +97,12 @@ _AWS_SECRET = re.compile(r"(?<![A-Za-z0-9/+_-])(?=[a-zA-Z/+]{0,39}[0-9])[A-Za-z0
 _LOGIN_PAIR = re.compile(
     r"(?:logins?|creds?|credentials?|zugangsdaten|anmeldedaten|logindaten|login-daten)"
     r"(?:[ \t](?:for|of|on|to|at|in|f\xfcrs?|fuer|zu|zum|zur|von|vom|im|am|auf)(?:[ \t][^\s:/|]{1,40}){1,3})?"
-    r"(?:[ \t]?[:=]|[ \t](?:is|are|was|were|ist|sind|lautet|lauten|now|jetzt)(?:[ \t](?:now|jetzt|nun))?:?)"
+    r"(?P<sign>[ \t]?[:=]|[ \t](?:is|are|was|were|ist|sind|lautet|lauten)(?:[ \t](?:now|jetzt|nun))?:?)?"
     r"[ \t]{1,4}[\"'`]?(?P<user>[\w.@+-]{2,64})[\"'`]?(?:[ \t]{1,4}/[ \t]{1,4}|(?P<tight>[/:])[ \t]?)"
     r"[\"'`]?(?P<password>[^\s\"'`|/,;]{6,64}?)(?=[\"'`.,;)]{0,2}(?:\s|\Z))",
     re.IGNORECASE,
 )
+_PASS = re.compile(r"(?:pass|pwd)[ \t]{1,2}(?=[^\s\d]{0,64}\d)(?P<value>[^\s\"'`<>]{6,128})", re.IGNORECASE)
 _CHANGED = re.compile(
     r"passw(?:or[dt]|d)(?:[ \t](?:for|of|on)(?:[ \t][^\s.:;!?]{1,30}){1,3})?[ \t]{1,4}(?:was[ \t]changed[ \t])?from"
     r"[ \t]{1,4}[\"'`]?([^\s\"'`]{6,64}?)[\"'`]?[ \t]{1,4}to[ \t]{1,4}[\"'`]?([^\s\"'`]{6,64}?)(?=[\"'`.,;)]{0,2}(?:\s|\Z))",
@@ -301,7 +303,7 @@ def login_pair(text: str, at: int) -> list[Span]:
     if match is None or match["user"].isupper():
         return []
     # "a/b" and "a:b" are paths, ports and names of settings too
-    form = Form.TOLD if match["tight"] else Form.INLINE
+    form = Form.TOLD if match["tight"] or not match["sign"] else Form.INLINE
     if not looks_secret(KeyClass.PASSWORD, match["password"], form):
         return []
     return [(*match.span("password"), "password")]
@@ -312,7 +314,7 @@ def code_pair(text: str, at: int) -> list[Span]:
     match = _CODE_PAIR.match(text, at)
     if match is None:
         return []
-    form = Form.QUOTED if match["auth"] else Form.LINE
+    form = Form.QUOTED if match["sure"] else Form.LINE
     return [(*match.span("password"), "password")] if looks_secret(KeyClass.PASSWORD, match["password"], form) else []
 
 
@@ -326,6 +328,15 @@ def piped_password(text: str, at: int) -> list[Span]:
     if match is None or not looks_secret(KeyClass.PASSWORD, match[name], Form.QUOTED):
         return []
     return [(*match.span(name), "password")]
+
+
+def account_pass(text: str, at: int) -> list[Span]:
+    """Find the password in ``user ada, pass Firecrest7``: the verb and the command have no account before them."""
+    match = _PASS.match(text, at)
+    if match is None or _ACCOUNT.search(text, max(0, at - 120), at) is None:
+        return []
+    start, stop = _trim(text, *match.span("value"), at)
+    return [(start, stop, "password")] if looks_secret(KeyClass.PASSWORD, text[start:stop], Form.INLINE) else []
 
 
 def changed_password(text: str, at: int) -> list[Span]:
@@ -382,7 +393,7 @@ _OPTIONS = (
     ("iadb", 3, "mariadb", r"\b", r"-p"),
     ("is-c", 3, "redis-cli", r"", r"-a\s{1,4}"),
     ("logi", 0, "login", r"\b", r"-p(?:\s{1,4}|=)(?=\S{6})"),  # no port
-    ("zip ", 0, "zip ", r"", r"-P\s{1,4}"),
+    ("zip ", 0, "zip ", r"", r"-P\s{0,4}"),
     *((f"7z{letter}", 0, "7z", r"[arz]?\b", r"-p") for letter in (" a", " x", " e", " u", " t", "a ", "r ", "z ")),
     ("rar ", 0, "rar ", r"", r"-h?p"),
     ("ldap", 0, "ldap", r"(?:search|add|modify|delete|passwd|whoami|compare|modrdn)\b", r"-w\s{0,4}"),
@@ -401,6 +412,7 @@ _OPTIONS = (
     ("snmp", 0, "snmp", r"\w+\b", r"-X\s{1,4}"),
     ("smbc", 0, "smbclient", r"\b", r"(?:-U\s{0,4}|--user=)[\"']?[^\s%\"']{1,80}%"),
     ("rpcc", 0, "rpcclient", r"\b", r"(?:-U\s{0,4}|--user=)[\"']?[^\s%\"']{1,80}%"),
+    ("htas", 2, "schtasks", r"\b", r"/(?i:rp)\s{1,4}"),
     ("lftp", 0, "lftp", r"\b", r"-u\s{1,4}[\"']?[^\s,\"']{1,80},"),
 )
 _ARGUMENTS = (
@@ -421,8 +433,10 @@ _ARGUMENTS = (
     ("sshp", 0, "sshpass", r"\s{1,4}-p\s{0,4}"),
     ("bind", 0, "bindpw", r"\s{1,4}"),
     ("hpas", 1, "chpasswd", r"[ \t]*<<(?:<[ \t]*|-?[ \t]*[\"']?\w{1,20}[\"']?\n)[\"']?[\w.-]{1,64}:"),
-    ("net ", 0, "net use", r" [^\n]{0,160}?/(?i:user):\S{1,80} (?!/)"),
-    ("net ", 0, "net use", r" (?:\S{1,160} ){1,2}(?!/|\\\\|\w:\s)(?=\S{4,80} /(?i:user):)"),
+    ("net ", 0, "net use", r" [^\n]{0,160}?/(?i:u|user):\S{1,80} (?!/)"),
+    ("net ", 0, "net use", r" (?:\S{1,160} ){1,2}(?!/|\\\\|\w:\s)(?=\S{4,80} /(?i:u|user):)"),
+    ("udo ", 1, "sudo ", r"(?:-[a-zA-Z]{1,9} ){0,4}-[a-zA-Z]{0,9}S\b[^\n|;<]{0,100}<<<[ \t]*"),
+    ("mc a", 0, "mc alias set ", r"(?:\S{1,200} ){3}"),
     ("net ", 0, "net user ", r"[\w.-]{1,64} (?!/)"),
 )
 
@@ -453,19 +467,22 @@ CONTEXTS = (
     *_commands(),
     Context(("sqlp",), 0, _option(_SQLPLUS), "sqlplus "),
     Context(("wifi",), 0, _option(_WIFI), "wifi:"),
-    Context(("uth=", "uth(", "uth:", "uth "), 1, code_pair, "auth"),
+    Context(("uth=", "uth(", "uth:", "uth ", 'uth"', "uth'"), 1, code_pair, "auth"),
     Context(("gin(",), 2, code_pair, "login("),
     Context(("als(",), 8, code_pair, "credentials("),
     Context(("hpas",), 1, piped_password, "chpasswd"),
     Context(("d-st",), 7, piped_password, "password-"),
     Context(("wd -",), 4, piped_password, "passwd --"),
     Context(("udo ",), 1, piped_password, "sudo -"),
+    Context(("kini",), 0, piped_password, "kinit"),
     Context(("e-fd",), 9, piped_password, "passphrase-fd"),
     Context(("@tcp", "@uni"), 0, driver_address),
     Context(("okie",), 2, cookie, "cookie"),
     Context(("akia", "asia"), 0, aws_pair),
     Context(("logi",), 0, login_pair, "login"),
     Context(("cred",), 0, login_pair, "cred"),
+    Context(("ass ",), 1, account_pass, "pass "),
+    Context(("pwd ",), 0, account_pass, "pwd "),
     Context(("zuga",), 0, login_pair, "zugangsdaten"),
     Context(("anme",), 0, login_pair, "anmeldedaten"),
     Context(("assw",), 1, changed_password, "passw"),
@@ -490,6 +507,7 @@ _KEY_NAMES = (
 _PLAIN = (
     ("assw", 1, KeyClass.PASSWORD, r"passw(?:or[dt]|d)"),
     ("assc", 1, KeyClass.PASSWORD, r"passcode"),
+    ("zuga", 0, KeyClass.PASSWORD, r"zugangscode"),
     ("nnwo", 2, KeyClass.PASSWORD, r"kennwort"),
     ("chtw", 2, KeyClass.PASSWORD, r"wachtwoord"),
     ("e pa", 5, KeyClass.PASSWORD, r"mot[ ]de[ ]passe"),
@@ -539,15 +557,17 @@ _COMPOUND = (
     (KeyClass.MNEMONIC, "seed recovery backup wallet", "phrase"),
 )
 
+# both by first letters: at these most words of prose behind a name already fail
 _OWNER = (
-    r"[ \t](?:(?:for|of|on|to|at|in|del|della|du|de|do|da|f\xfcrs?|fuer|von|vom|zu|zum|zur|im|am|auf|voor)"
+    r"[ \t](?:(?:f(?:or|\xfcrs?|uer)|o[fn]|to|a(?:[tm]|uf)|i[nm]|d(?:el(?:la)?|[ueoa])|vo(?:n|m|or)|zu[mr]?)"
     r"(?:[ \t][^\s,:;!?=]{1,40}+(?<!\.)){1,5}?|\([^()\n]{1,40}\))"
 )
 """Whose or what for: ``password of the user ada on db01``, ``password (root)``."""
+_BE = r"[ \t](?:now[ \t])?be(?:en)?"
 _IS = (
-    r"(?:(?:will|would|should|has)[ \t](?:be|been)|is|are|was|to|lautet|lauten|ist|sind|war|bleibt|hei(?:ss|\xdf)t"
-    r"|est|es|era|\xe9|\xe8|jest|\xe4r|er)"
-    r"(?:[ \t](?:now|still|currently|again|jetzt|nun|aktuell|derzeit|weiterhin|wieder|noch))?"
+    rf"(?:ist?|are|w(?:as|ar|(?:ill|ould){_BE})|to|s(?:ind|hould{_BE})|has{_BE}|laute(?:t|n)|hei(?:ss|\xdf)t|bleibt"
+    r"|e(?:quals|st?|ra|r)|\xe9|\xe8|jest|\xe4r)"
+    r"(?:[ \t](?:now|still|currently|again|jetzt|nun|aktuell|derzeit|weiterhin|wieder|noch|as[ \t]follows|wie[ \t]folgt))?"
     r"(?:[ \t](?:set|changed|reset|updated)[ \t]to)?"
     r"|(?:set|changed|reset|updated)[ \t]to|auf(?=[ \t]\S{4,80}[ \t](?:ge|um|zur))"
 )
@@ -575,9 +595,10 @@ _WRAPPED = r"|(?P<space>)(?=\s))[*_]{0,2}"
 _OPEN = re.compile(r"(?:[ \t]*\n)?[ \t]*(?:[brufL]{1,2}|[@$])?(?P<quote>\\{0,3}(?:\"\"\"|'''|[\"'`]))")
 # bare keys have no more characters than these; expressions do
 _TOKEN = re.compile(r"(?:\[redacted:[a-z0-9-]+\])?[A-Za-z0-9+/_.~:$!@%^*#-]*+(?:={1,2}(?![\w.$]))?")
-_DASH = re.compile(r"[ \t]*(?:[-\u2013\u2014]{1,2}>?|\u2192)(?=[ \t])")
+_DASH = re.compile(r"[ \t]*(?:(?:[-\u2013\u2014]{1,2}>?|\u2192)(?=[ \t])|\()")
 _ACCOUNT = re.compile(
-    r"(?:log[ -]?(?:in|on)|user(?:[ _-]?name)?|account|benutzer(?:in|name|konto)?|nutzer(?:name)?|konto|e-?mail)"
+    r"(?:user(?:[ _-]?name)?|account|benutzer(?:in|name|konto)?|nutzer(?:name)?|konto|e-?mail"
+    r"|(?:log|sign)(?:ged|ed)?[ -]?(?:in|on)|angemeldet)"
     r"[ \t]{0,2}[:=]?[ \t]{1,2}(?:(?:is|ist|as|als)[ \t])?[\"'`]?"
     r"(?!(?:anonymous|page|form|screen|name|field|and|or|with|via|enters?)\b)[\w.@+-]{2,64}[\"'`]?"
     r"[ \t]{0,2}[,;/|&+]?[ \t]{0,2}(?:(?:and|und|with|mit|the|dem|das|his|her|its)[ \t]){0,2}\Z",
@@ -674,9 +695,8 @@ def _table() -> dict[str, list[tuple[int, Word]]]:
         add(literal, back, word(key, regex, spoken=key is not KeyClass.TOKEN))
     for name, key in _SHORT:
         short = word(key, name, spoken=name == "psk", bounded=True)
-        # a space alone would stop at every "south " and "class "; "pass is" is said too
-        said = {"psk": " "}.get(name, " i" if key is KeyClass.PASSWORD else "  ")
-        for follower in (*"=:\"'`],>|\\\t\n", " =", " :", " |", "  ", said):
+        # a space alone would stop at every "south " and "class "
+        for follower in (*"=:\"'`],>|\\\t\n", " =", " :", " |", "  ", *((" i",) if key is KeyClass.PASSWORD else ())):
             add((name + follower)[-4:], len(name + follower) - 4, short)
         add(f"-{name}"[:4], -1, short)
     short = word(KeyClass.PASSWORD, r"pw")
@@ -845,21 +865,22 @@ def _after_space(text: str, begin: int, at: int, word: Word) -> Value | None:
     Other words are prose, unless they look like a password by themselves or an account stands before them.
     """
     bare = _BARE.match(text, at)
-    if bare is None or bare["value"][0] in "{[(":
+    if bare is None:
         return None
     start, stop = _trim(text, bare.start("value"), bare.end("value"), begin)
-    if _NETRC_LOGIN.search(text, max(0, begin - 120), begin):
-        return Value(start, stop, Form.QUOTED)
-    named = text[begin] == "-" or _DOCKER.match(text, _line_start(text, begin), begin)  # ENV API_TOKEN value
-    if named and text[start : start + 1] not in ("-", "|", ""):
-        return Value(start, stop, Form.LINE)
+    if bare["value"][0] not in "{[(":
+        if _NETRC_LOGIN.search(text, max(0, begin - 120), begin):
+            return Value(start, stop, Form.QUOTED)
+        named = text[begin] == "-" or _DOCKER.match(text, _line_start(text, begin), begin)  # ENV API_TOKEN value
+        if named and text[start : start + 1] not in ("-", "|", ""):
+            return Value(start, stop, Form.LINE)
     if _is_told(text, begin, word):
         dash = _DASH.match(text, at)
         value = _told(text, begin, dash.end() if dash else at)
-        if value and not text[value.start : value.stop].isalpha():  # a word is none in either form
-            account = _ACCOUNT.search(text, max(0, begin - 120), begin)
-            return value._replace(form=Form.INLINE) if account else value
-        return None
+        if value is None or text[value.start : value.stop].isalpha():  # a word is none in either form
+            return None
+        account = _ACCOUNT.search(text, max(0, begin - 120), begin)
+        return value._replace(form=Form.INLINE) if account else value
     # said in passing: what is told must be long, and digits and letters in one run
     is_told = word.key is KeyClass.TOKEN and _TOLD.fullmatch(text, start, stop) is not None
     return Value(start, stop, Form.INLINE) if is_told else None

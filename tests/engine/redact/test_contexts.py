@@ -47,6 +47,11 @@ SAID = (
     "Zugangsdaten f\xfcrs Wiki: bob:{}",
     "Anmeldedaten lauten bob / {}",
     "the creds are bob/{}",
+    "login bob:{}",
+    "the password ({}) works",
+    "the password should now be {}",
+    "Passwort lautet wie folgt: {}",
+    "Der Zugangscode ist {}",
     "log in with user harbor and password\n{} to see it",
     "> the password of the staging server is\n> {}, ask Bob",
     "user\nbob\npassword\n{}\n",
@@ -61,6 +66,7 @@ WRITTEN = (
     'axios.get(u, {{ auth: ["bob", "{}"] }})',
     "smtp.login('bob@example.org', '{}')",
     'pika.PlainCredentials("bob", "{}")',
+    '{{"auth": ["bob", "{}"]}}',
     "WIFI:T:WPA;S:net;P:{};;",
 )
 COMMANDS = (
@@ -73,7 +79,13 @@ COMMANDS = (
     "echo -n '{}' | docker login ghcr.io -u bob --password-stdin",
     "echo {} | passwd --stdin bob",
     "echo {} | gpg --batch --passphrase-fd 0 -d f",
+    "sudo -S <<< {}",
+    "echo {} | sudo --stdin true",
+    "echo '{}' | kinit bob",
     "zip -r -P {} out.zip dir",
+    "unzip -P{} in.zip",
+    "mc alias set s3 https://x bob {}",
+    "schtasks /create /ru bob /rp {}",
     "unzip -o -P '{}' in.zip",
     "7z a -t7z -mhe=on -p{} out.7z dir",
     "rar a -hp{} out.rar dir",
@@ -111,6 +123,9 @@ COMMANDS = (
 ACCOUNTS = (
     "username bob password hunter22",
     "user: bob, password Firecrest7",
+    "with user bob and pass Firecrest7",
+    "user bob, pwd hunter22",
+    "logged in as bob, password Firecrest7",
     "account deploy@corp.example / password Firecrest7",
     "ssh login bob, password Firecrest7",
     "Benutzer bob mit Passwort Sommer2024",
@@ -236,6 +251,10 @@ PASSWORD_LABEL="choose a good one"
 pw is short for password, and the pw field in Table2Row
 pass is a keyword in Python3
 pwd is the working directory
+pass Firecrest7 to it, and let the user pass Firecrest7 on
+the password (OAuth2) and the password (min8Chars)
+login failed:Something2
+credentials src/Provider2Config
 """.strip().split("\n")
 
 
