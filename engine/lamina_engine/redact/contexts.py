@@ -303,14 +303,14 @@ def login_pair(text: str, at: int) -> list[Span]:
     if match is None or match["user"].isupper():
         return []
     # "a/b" and "a:b" are paths, ports and names of settings too
-    form = Form.TOLD if match["tight"] or not match["sign"] else Form.INLINE
+    form = Form.NEXT if match["tight"] or not match["sign"] else Form.INLINE
     if not looks_secret(KeyClass.PASSWORD, match["password"], form):
         return []
     return [(*match.span("password"), "password")]
 
 
 def code_pair(text: str, at: int) -> list[Span]:
-    """Find the password in ``auth=("ada", "…")``, ``BasicAuth("ada", "…")`` and ``login("ada", "…")``."""
+    """Find the password in ``auth=("ada", "…")`` and ``login("ada", "…")``."""
     match = _CODE_PAIR.match(text, at)
     if match is None:
         return []
@@ -331,7 +331,10 @@ def piped_password(text: str, at: int) -> list[Span]:
 
 
 def account_pass(text: str, at: int) -> list[Span]:
-    """Find the password in ``user ada, pass Firecrest7``: the verb and the command have no account before them."""
+    """Find the password in ``user ada, pass Firecrest7``.
+
+    The verb and the command of these names have no account before them.
+    """
     match = _PASS.match(text, at)
     if match is None or _ACCOUNT.search(text, max(0, at - 120), at) is None:
         return []
@@ -599,7 +602,7 @@ _DASH = re.compile(r"[ \t]*(?:(?:[-\u2013\u2014]{1,2}>?|\u2192)(?=[ \t])|\()")
 _ACCOUNT = re.compile(
     r"(?:user(?:[ _-]?name)?|account|benutzer(?:in|name|konto)?|nutzer(?:name)?|konto|e-?mail"
     r"|(?:log|sign)(?:ged|ed)?[ -]?(?:in|on)|angemeldet)"
-    r"[ \t]{0,2}[:=]?[ \t]{1,2}(?:(?:is|ist|as|als)[ \t])?[\"'`]?"
+    r"(?:[ \t]{0,2}[:=][ \t]{0,2}|[ \t]{1,2})(?:(?:is|ist|as|als)[ \t])?[\"'`]?"
     r"(?!(?:anonymous|page|form|screen|name|field|and|or|with|via|enters?)\b)[\w.@+-]{2,64}[\"'`]?"
     r"[ \t]{0,2}[,;/|&+]?[ \t]{0,2}(?:(?:and|und|with|mit|the|dem|das|his|her|its)[ \t]){0,2}\Z",
     re.IGNORECASE,
@@ -780,7 +783,7 @@ def find_assignment(text: str, at: int, word: Word) -> tuple[int, int, str] | No
     value = _value(text, begin, match, word)
     if value is None:
         return None
-    leads = value.form not in (Form.QUOTED, Form.TOLD) and _starts_line(text, begin)
+    leads = value.form not in (Form.QUOTED, Form.NEXT) and _starts_line(text, begin)
     shell = leads and _in_shell(text, begin, match.end())
     following = _COMMAND.search(text, value.start, value.stop) if shell and value.form is Form.INLINE else None
     if following:
@@ -812,10 +815,10 @@ def _value(text: str, begin: int, match: re.Match[str], word: Word) -> Value | N
     block = _BLOCK_SCALAR.match(text, at) if separator == "colon" else None
     if block:
         at = block.end()
-    if separator in ("space", "prose", "colon") and _is_told(text, begin, word):
+    if separator in ("space", "prose", "colon") and _takes_next(text, begin, word):
         below = _BELOW.match(text, at)
         if below and not (separator == "colon" and _OPEN.match(text, at)):
-            return _told(text, begin, below.end())
+            return _next_word(text, begin, below.end())
     opening = None if separator == "table" else _OPEN.match(text, at)
     if opening:
         quoted = _quoted(text, opening)
@@ -874,9 +877,9 @@ def _after_space(text: str, begin: int, at: int, word: Word) -> Value | None:
         named = text[begin] == "-" or _DOCKER.match(text, _line_start(text, begin), begin)  # ENV API_TOKEN value
         if named and text[start : start + 1] not in ("-", "|", ""):
             return Value(start, stop, Form.LINE)
-    if _is_told(text, begin, word):
+    if _takes_next(text, begin, word):
         dash = _DASH.match(text, at)
-        value = _told(text, begin, dash.end() if dash else at)
+        value = _next_word(text, begin, dash.end() if dash else at)
         if value is None or text[value.start : value.stop].isalpha():  # a word is none in either form
             return None
         account = _ACCOUNT.search(text, max(0, begin - 120), begin)
@@ -886,17 +889,17 @@ def _after_space(text: str, begin: int, at: int, word: Word) -> Value | None:
     return Value(start, stop, Form.INLINE) if is_told else None
 
 
-def _is_told(text: str, begin: int, word: Word) -> bool:
+def _takes_next(text: str, begin: int, word: Word) -> bool:
     """Return whether a bare word right behind this one may be its value."""
     passwords = word.spoken and word.key in (KeyClass.PASSWORD, KeyClass.PASSPHRASE)
     return passwords and text[begin] != "-" and text[max(0, begin - 5) : begin] != "/etc/"
 
 
-def _told(text: str, begin: int, at: int) -> Value | None:
+def _next_word(text: str, begin: int, at: int) -> Value | None:
     bare = _BARE.match(text, at)
     if bare is None or bare["value"][0] in "{[(":
         return None
-    return Value(*_trim(text, bare.start("value"), bare.end("value"), begin), Form.TOLD)
+    return Value(*_trim(text, bare.start("value"), bare.end("value"), begin), Form.NEXT)
 
 
 def _bare(text: str, begin: int, at: int, separator: str, *, whole: bool) -> Value | None:

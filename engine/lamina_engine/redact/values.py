@@ -40,7 +40,7 @@ class Form(Enum):
     """Bare, nothing else on its line."""
     INLINE = "inline"
     """Bare, inside a sentence or an expression."""
-    TOLD = "told"
+    NEXT = "next"
     """Bare, right behind its name, with no sign or verb between: ``password X``."""
 
 
@@ -225,7 +225,7 @@ def _unreadable(letters: str) -> bool:
 def _password(value: str, form: Form) -> bool:
     letters, digits = _LETTER.search(value) is not None, _DIGIT.search(value) is not None
     strong = _STRONG.search(value) is not None
-    if form is Form.TOLD:
+    if form is Form.NEXT:
         return _is_mixed(value)
     if value.isdigit():
         return form is not Form.INLINE and len(value) >= (4 if form is Form.QUOTED else 6)
@@ -245,7 +245,7 @@ def _password(value: str, form: Form) -> bool:
 
 
 def _is_mixed(value: str) -> bool:
-    """Return whether a value is a password by itself: no word of prose, name of code or product is written so."""
+    """Return whether a value mixes letters, digits and signs as no word or name does."""
     if _EXPRESSION.search(value) or _is_name(value):
         return False
     if value.lower() != value and value.upper() != value:
@@ -255,7 +255,7 @@ def _is_mixed(value: str) -> bool:
 
 
 def _is_name(value: str) -> bool:
-    """Return whether these are readable words, each with a capital behind a number: ``OAuth2PasswordBearer``."""
+    """Return whether capitals begin readable words: ``OAuth2PasswordBearer``."""
     words = _NAME_WORD.findall(value)
     return _NAME.match(value) is not None and sum(map(len, words)) >= 3 * len(words)
 

@@ -125,6 +125,7 @@ ACCOUNTS = (
     "user: bob, password Firecrest7",
     "with user bob and pass Firecrest7",
     "user bob, pwd hunter22",
+    "user=bob pass hunter22",
     "logged in as bob, password Firecrest7",
     "account deploy@corp.example / password Firecrest7",
     "ssh login bob, password Firecrest7",
