@@ -155,3 +155,32 @@ def test_a_secret_given_as_an_option_is_masked_too(lexical_vault: Vault, tmp_pat
     assert not [
         path for path in lexical_vault.path.rglob("*") if path.is_file() and secret.encode() in path.read_bytes()
     ]
+
+
+def test_a_password_said_in_a_session_is_told_to_no_later_one(lexical_vault: Vault, tmp_path: Path) -> None:
+    password = "Kx4" + "fuchs9T"
+    said = [
+        ("user", f"Log in to the shop with user harbor and password {password} and mend the cart total."),
+        ("assistant", f"I ran `echo {password} | sudo -S systemctl restart shop`. Next: the tax of the cart."),
+        ("user", f"Das Passwort ist jetzt {password}, mach mit der Steuer weiter."),
+    ]
+    lines = [
+        {
+            "type": role,
+            "uuid": f"t{i}",
+            "sessionId": "s1",
+            "cwd": "/work/shop",
+            "timestamp": f"2026-03-01T10:0{i}:00Z",
+            "message": {"role": role, "content": text if role == "user" else [{"type": "text", "text": text}]},
+        }
+        for i, (role, text) in enumerate(said)
+    ]
+    path = write(tmp_path, "s1.jsonl", "\n".join(map(json.dumps, lines)))
+    lexical_vault.ingest(path, kind="sessions")
+    lexical_vault.add(f"log in with user harbor and password {password}", type="decision")
+    told = [lexical_vault.inject(question, session="s2").text for question in ("mend the cart", "log in to the shop")]
+    assert "cart" in " ".join(told)
+    assert password not in " ".join(told)
+    assert not [
+        path for path in lexical_vault.path.rglob("*") if path.is_file() and password.encode() in path.read_bytes()
+    ]

@@ -7,7 +7,8 @@ Assignments (``key = value`` in code, configuration, command lines, tables and p
 (``DB_PASSWORD``, ``clientSecret``, ``api-key``, but not ``password_hash``, ``token_type``, ``secretName``), a separator
 must follow, and the value is read by the rules of its notation: quotes of any depth of escaping, a whole ``.env`` line,
 one pair of a connection string, one parameter of a query. Only the value is reported, so quotes and names stay; `values`
-decides whether it is a secret.
+decides whether it is a secret. Right behind the name, as in ``password X``, it must look like a password by itself, or an
+account must stand before it.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import re
 from base64 import b64decode
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from string import ascii_lowercase, digits
 from typing import NamedTuple
 
 from lamina_engine import after_fork
@@ -56,14 +58,29 @@ _USER = re.compile(
     r"(?: -u|--(?:proxy-)?user)[ =]?(\\{0,3}[\"'])?([^\s:\"'\\]{0,80}):((?(1)[^\"'\\\n]|[^\s\"'\\]){3,200})"
 )
 _CLIENT = re.compile(r"\b(?:curl|wget|https?|xh|httpie)[ \t]")
-_MYSQL = re.compile(r"(?:mysql|mariadb|mysqldump|mysqladmin)\b[^\n|;]{0,120}?\s-p([\"']?)([^\s\"'-][^\s\"']{3,100})")
-_SSHPASS = re.compile(r"sshpass\s{1,4}-p\s{0,4}([\"']?)([^\s\"']{3,100})")
-_LOGIN = re.compile(r"login\b[^\n|;]{0,160}?\s-p(?:\s{1,4}|=)([\"']?)([^\s\"'-][^\s\"']{5,200})")
-_REDIS = re.compile(r"redis-cli\b[^\n|;]{0,120}?\s-a\s{1,4}([\"']?)([^\s\"'-][^\s\"']{3,100})")
-_SECURE_STRING = re.compile(r"to-securestring\s{1,4}(?:-string\s{1,4})?([\"'])([^\"'\n$]{4,200})\1", re.IGNORECASE)
-_BIND = re.compile(r"bindpw\s{1,4}([\"']?)([^\s\"']{3,100})")
-_IDENTIFIED = re.compile(
-    r"identified\s{1,4}(?:with\s{1,4}\S{1,40}\s{1,4})?by\s{1,4}(?:password\s{1,4})?(['\"])([^'\"\n]{3,200})\1",
+_SECURE_STRING = r"(?i:to-securestring\s{1,4}(?:-string\s{1,4})?)([\"'])([^\"'\n$]{4,200})\1"
+_IDENTIFIED = (
+    r"(?i:identified\s{1,4}(?:with\s{1,4}\S{1,40}\s{1,4})?by\s{1,4}(?:password\s{1,4})?)(['\"])([^'\"\n]{3,200})\1"
+)
+_ARGUMENT = (
+    r"(?!(?:option|argument|flag|switch|parameter|with|without|from|instead|means|sets|asks|prompts)\b)"
+    r"(\\{0,3}[\"'])?((?(1)[^\"'\n\\]|[^\s\"'\\<>|;-](?=[^\s\"'\\]))(?(1)[^\"'\n\\]|[^\s\"'\\]){3,200})"
+)
+"""Argument of a command: a bare word, or all between quotes; words of prose about the option are none."""
+_SQLPLUS = r"(?i:sqlplus )(?:-\w{1,9} ){0,4}([\"']?)[\w.$]{1,40}/([^\s\"'@/\\]{4,80})"
+_WIFI = r"(WIFI:)(?:[A-OQ-Z]\w{0,3}:(?:[^;\\\n]|\\.){0,64};){0,6}P:((?:[^;\\\s]|\\.){4,64});"
+_ECHO = re.compile(
+    r"(?:echo|printf)(?:[ \t]-[a-zA-Z]{1,3})?[ \t]{1,4}(?:[\"']%s(?:\\n)?[\"'][ \t]{1,4})?\\{0,3}[\"']?"
+    r"(?P<value>(?:[\w.-]{1,64}:)?(?P<password>[^\"'|\n\\]{4,200}?))(?:\\{1,2}n)?\\{0,3}[\"']?[ \t]{0,4}\Z"
+)
+_READS_PASSWORD = re.compile(
+    r"passw(?:or)?d(?:[ \t]-)?-stdin|sudo[ \t](?:-[a-zA-Z]{1,9}[ \t]){0,4}(?:-[a-zA-Z]{0,9}S|--stdin)|passphrase-fd[ =]0|chpasswd|kinit\b"
+)
+_CODE_PAIR = re.compile(
+    r"(?:(?P<sure>auth[ \t]{0,2}=[ \t]{0,2}[\w.]{0,40}\(|(?:(?<=basic)|(?<=digest))auth\()"
+    r"|(?<!\w)auth(?:[\"']?[ \t]{0,2}[=:][ \t]{0,2}[(\[]|\()|login\(|credentials\()"
+    r"\s{0,40}[bru]?(?P<q1>\\{0,3}[\"'])(?!anonymous)[^\"'\n\\]{1,80}(?P=q1)"
+    r"\s{0,4},\s{0,40}[bru]?(?P<q2>\\{0,3}[\"'])(?P<password>[^\"'\n\\]{4,200})(?P=q2)",
     re.IGNORECASE,
 )
 _DSN = re.compile(r"@(?:tcp|unix)\(")
@@ -78,10 +95,14 @@ _COOKIE_PAIR = re.compile(
 _AWS_ID = re.compile(r"(?:AKIA|ASIA)[A-Z0-9]{16}")
 _AWS_SECRET = re.compile(r"(?<![A-Za-z0-9/+_-])(?=[a-zA-Z/+]{0,39}[0-9])[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=_-])")
 _LOGIN_PAIR = re.compile(
-    r"(?:logins?|creds?|credentials?)(?:[ \t](?:for|of|on|to|at|in)(?:[ \t][^\s:/|]{1,40}){1,3})?[ \t]?[:=]"
-    r"[ \t]{1,4}[\"'`]?([\w.@+-]{2,64})[\"'`]?[ \t]{1,4}/[ \t]{1,4}[\"'`]?([^\s\"'`|/,;]{6,64}?)(?=[\"'`.,;)]{0,2}(?:\s|\Z))",
+    r"(?:logins?|creds?|credentials?|zugangsdaten|anmeldedaten|logindaten|login-daten)"
+    r"(?:[ \t](?:for|of|on|to|at|in|f\xfcrs?|fuer|zu|zum|zur|von|vom|im|am|auf)(?:[ \t][^\s:/|]{1,40}){1,3})?"
+    r"(?P<sign>[ \t]?[:=]|[ \t](?:is|are|was|were|ist|sind|lautet|lauten)(?:[ \t](?:now|jetzt|nun))?:?)?"
+    r"[ \t]{1,4}[\"'`]?(?P<user>[\w.@+-]{2,64})[\"'`]?(?:[ \t]{1,4}/[ \t]{1,4}|(?P<tight>[/:])[ \t]?)"
+    r"[\"'`]?(?P<password>[^\s\"'`|/,;]{6,64}?)(?=[\"'`.,;)]{0,2}(?:\s|\Z))",
     re.IGNORECASE,
 )
+_PASS = re.compile(r"(?:pass|pwd)[ \t]{1,2}(?=[^\s\d]{0,64}\d)(?P<value>[^\s\"'`<>]{6,128})", re.IGNORECASE)
 _CHANGED = re.compile(
     r"passw(?:or[dt]|d)(?:[ \t](?:for|of|on)(?:[ \t][^\s.:;!?]{1,30}){1,3})?[ \t]{1,4}(?:was[ \t]changed[ \t])?from"
     r"[ \t]{1,4}[\"'`]?([^\s\"'`]{6,64}?)[\"'`]?[ \t]{1,4}to[ \t]{1,4}[\"'`]?([^\s\"'`]{6,64}?)(?=[\"'`.,;)]{0,2}(?:\s|\Z))",
@@ -234,9 +255,12 @@ def user_option(text: str, at: int) -> list[Span]:
     return [(*match.span(3), "password")] if _CLIENT.search(text, max(0, at - 400), at + 2) else []
 
 
-def _option(regex: re.Pattern[str]) -> Callable[[str, int], list[Span]]:
+def _option(pattern: str) -> Callable[[str, int], list[Span]]:
+    # compiled where its command first stands; most processes never meet it
+    regex = functools.cache(functools.partial(re.compile, pattern))
+
     def find(text: str, at: int) -> list[Span]:
-        match = regex.match(text, at)
+        match = regex().match(text, at)
         return [(*match.span(2), "password")] if match and not _hidden(match[2]) else []
 
     return find
@@ -276,9 +300,46 @@ def login_pair(text: str, at: int) -> list[Span]:
     """Find the password in ``login: admin / Firecrest7``, and the same of credentials."""
     match = _LOGIN_PAIR.match(text, at)
     # "GET / login2": a name in capitals is no account
-    if match is None or match[1].isupper() or not looks_secret(KeyClass.PASSWORD, match[2], Form.INLINE):
+    if match is None or match["user"].isupper():
         return []
-    return [(*match.span(2), "password")]
+    # "a/b" and "a:b" are paths, ports and names of settings too
+    form = Form.NEXT if match["tight"] or not match["sign"] else Form.INLINE
+    if not looks_secret(KeyClass.PASSWORD, match["password"], form):
+        return []
+    return [(*match.span("password"), "password")]
+
+
+def code_pair(text: str, at: int) -> list[Span]:
+    """Find the password in ``auth=("ada", "…")`` and ``login("ada", "…")``."""
+    match = _CODE_PAIR.match(text, at)
+    if match is None:
+        return []
+    form = Form.QUOTED if match["sure"] else Form.LINE
+    return [(*match.span("password"), "password")] if looks_secret(KeyClass.PASSWORD, match["password"], form) else []
+
+
+def piped_password(text: str, at: int) -> list[Span]:
+    """Find the password in ``echo … | sudo -S``, and in what else reads one from a pipe."""
+    pipe = text.rfind("|", max(0, at - 200), at)
+    if pipe < 0 or "\n" in text[pipe:at] or _READS_PASSWORD.match(text, at) is None:
+        return []
+    match = _ECHO.search(text, max(0, pipe - 300), pipe)
+    name = "password" if text.startswith("chpasswd", at) else "value"
+    if match is None or not looks_secret(KeyClass.PASSWORD, match[name], Form.QUOTED):
+        return []
+    return [(*match.span(name), "password")]
+
+
+def account_pass(text: str, at: int) -> list[Span]:
+    """Find the password in ``user ada, pass Firecrest7``.
+
+    The verb and the command of these names have no account before them.
+    """
+    match = _PASS.match(text, at)
+    if match is None or _ACCOUNT.search(text, max(0, at - 120), at) is None:
+        return []
+    start, stop = _trim(text, *match.span("value"), at)
+    return [(start, stop, "password")] if looks_secret(KeyClass.PASSWORD, text[start:stop], Form.INLINE) else []
 
 
 def changed_password(text: str, at: int) -> list[Span]:
@@ -329,6 +390,69 @@ class Context(NamedTuple):
     """What every match begins with, lower case."""
 
 
+_OPTIONS = (
+    # literal, characters before it, what the command begins with, the rest of it, what stands before the password
+    ("mysq", 0, "mysql", r"(?:dump|admin)?\b", r"-p"),
+    ("iadb", 3, "mariadb", r"\b", r"-p"),
+    ("is-c", 3, "redis-cli", r"", r"-a\s{1,4}"),
+    ("logi", 0, "login", r"\b", r"-p(?:\s{1,4}|=)(?=\S{6})"),  # no port
+    ("zip ", 0, "zip ", r"", r"-P\s{0,4}"),
+    *((f"7z{letter}", 0, "7z", r"[arz]?\b", r"-p") for letter in (" a", " x", " e", " u", " t", "a ", "r ", "z ")),
+    ("rar ", 0, "rar ", r"", r"-h?p"),
+    ("ldap", 0, "ldap", r"(?:search|add|modify|delete|passwd|whoami|compare|modrdn)\b", r"-w\s{0,4}"),
+    ("mosq", 0, "mosquitto_", r"(?:pub|sub|rr)\b", r"-P\s{1,4}"),
+    ("nssl", 3, "openssl ", r"", r"-[kK]\s{1,4}"),
+    ("mong", 0, "mongo", r"(?:sh|dump|restore|export|import)?\b", r"-p(?:\s{1,4}|=)"),
+    ("sqlc", 0, "sqlcmd", r"\b", r"-P\s{0,4}"),
+    ("ipmi", 0, "ipmitool", r"\b", r"-P\s{1,4}"),
+    ("rdes", 0, "rdesktop", r"\b", r"-p\s{1,4}"),
+    ("erdp", 3, "freerdp", r"\d?\b", r"/p:"),
+    ("psex", 0, "psexec", r"\w*\b", r"-p\s{1,4}"),
+    ("cqls", 0, "cqlsh", r"\b", r"-p\s{1,4}"),
+    ("radd", 3, "useradd", r"\b", r"-p\s{1,4}"),
+    ("keyg", 4, "ssh-keygen", r"\b", r"-[NP]\s{1,4}"),
+    ("snmp", 0, "snmp", r"\w+\b", r"-A\s{1,4}"),
+    ("snmp", 0, "snmp", r"\w+\b", r"-X\s{1,4}"),
+    ("smbc", 0, "smbclient", r"\b", r"(?:-U\s{0,4}|--user=)[\"']?[^\s%\"']{1,80}%"),
+    ("rpcc", 0, "rpcclient", r"\b", r"(?:-U\s{0,4}|--user=)[\"']?[^\s%\"']{1,80}%"),
+    ("htas", 2, "schtasks", r"\b", r"/(?i:rp)\s{1,4}"),
+    ("lftp", 0, "lftp", r"\b", r"-u\s{1,4}[\"']?[^\s,\"']{1,80},"),
+)
+_ARGUMENTS = (
+    # the same of commands that know the password by its place
+    (
+        "htpa",
+        0,
+        "htpasswd ",
+        r"(?=(?:-\S{1,9} ){0,9}-\w{0,8}b)(?:-C \d{1,2} |-\w{1,9} ){1,9}(?:[^\s<>|;&-][^\s<>|;&]{0,200} ){1,2}",
+    ),
+    (
+        "mqct",
+        6,
+        "rabbitmqctl ",
+        r"(?:-\S{1,40} (?:\S{1,80} )?)?(?:add_user|change_password|authenticate_user) \S{1,80} ",
+    ),
+    ("wpa_", 0, "wpa_passphrase ", r"(?:\"[^\"\n]{1,40}\"|'[^'\n]{1,40}'|[^\s\"']{1,40}) "),
+    ("sshp", 0, "sshpass", r"\s{1,4}-p\s{0,4}"),
+    ("bind", 0, "bindpw", r"\s{1,4}"),
+    ("hpas", 1, "chpasswd", r"[ \t]*<<(?:<[ \t]*|-?[ \t]*[\"']?\w{1,20}[\"']?\n)[\"']?[\w.-]{1,64}:"),
+    ("net ", 0, "net use", r" [^\n]{0,160}?/(?i:u|user):\S{1,80} (?!/)"),
+    ("net ", 0, "net use", r" (?:\S{1,160} ){1,2}(?!/|\\\\|\w:\s)(?=\S{4,80} /(?i:u|user):)"),
+    ("udo ", 1, "sudo ", r"(?:-[a-zA-Z]{1,9} ){0,4}-[a-zA-Z]{0,9}S\b[^\n|;<]{0,100}<<<[ \t]*"),
+    ("mc a", 0, "mc alias set ", r"(?:\S{1,200} ){3}"),
+    ("net ", 0, "net user ", r"[\w.-]{1,64} (?!/)"),
+)
+
+
+def _commands() -> Iterator[Context]:
+    """Yield the finders of passwords on the command lines of well-known programs."""
+    for literal, back, lead, rest, before in _OPTIONS:
+        pattern = rf"(?i:{lead}{rest})[^\n|;&]{{0,160}}?(?<=\s){before}{_ARGUMENT}"
+        yield Context((literal,), back, _option(pattern), lead)
+    for literal, back, lead, before in _ARGUMENTS:
+        yield Context((literal,), back, _option(f"(?i:{lead}){before}{_ARGUMENT}"), lead)
+
+
 CONTEXTS = (
     Context(("-beg",), 4, key_block),
     Context(("-- b",), 2, key_block),
@@ -341,19 +465,29 @@ CONTEXTS = (
     Context(("bear",), 0, bearer, "bearer"),
     Context(("basi",), 0, basic, "basic"),
     Context((" -u ", ' -u"', " -u'", "--us", "--pr"), 0, user_option),
-    Context(("mysq",), 0, _option(_MYSQL), "mysql"),
-    Context(("iadb",), 3, _option(_MYSQL), "mariadb"),
-    Context(("sshp",), 0, _option(_SSHPASS), "sshpass"),
-    Context(("is-c",), 3, _option(_REDIS), "redis-cli"),
-    Context(("logi",), 0, _option(_LOGIN), "login"),
     Context(("fied",), 6, _option(_IDENTIFIED), "identified"),
     Context(("to-s",), 0, _option(_SECURE_STRING), "to-securestring"),
-    Context(("bind",), 0, _option(_BIND), "bindpw"),
+    *_commands(),
+    Context(("sqlp",), 0, _option(_SQLPLUS), "sqlplus "),
+    Context(("wifi",), 0, _option(_WIFI), "wifi:"),
+    Context(("uth=", "uth(", "uth:", "uth ", 'uth"', "uth'"), 1, code_pair, "auth"),
+    Context(("gin(",), 2, code_pair, "login("),
+    Context(("als(",), 8, code_pair, "credentials("),
+    Context(("hpas",), 1, piped_password, "chpasswd"),
+    Context(("d-st",), 7, piped_password, "password-"),
+    Context(("wd -",), 4, piped_password, "passwd --"),
+    Context(("udo ",), 1, piped_password, "sudo -"),
+    Context(("kini",), 0, piped_password, "kinit"),
+    Context(("e-fd",), 9, piped_password, "passphrase-fd"),
     Context(("@tcp", "@uni"), 0, driver_address),
     Context(("okie",), 2, cookie, "cookie"),
     Context(("akia", "asia"), 0, aws_pair),
     Context(("logi",), 0, login_pair, "login"),
     Context(("cred",), 0, login_pair, "cred"),
+    Context(("ass ",), 1, account_pass, "pass "),
+    Context(("pwd ",), 0, account_pass, "pwd "),
+    Context(("zuga",), 0, login_pair, "zugangsdaten"),
+    Context(("anme",), 0, login_pair, "anmeldedaten"),
     Context(("assw",), 1, changed_password, "passw"),
     Context(("\n|--", "\n| -", "\n|:-", "\n| :"), -1, table_columns),
 )
@@ -376,6 +510,7 @@ _KEY_NAMES = (
 _PLAIN = (
     ("assw", 1, KeyClass.PASSWORD, r"passw(?:or[dt]|d)"),
     ("assc", 1, KeyClass.PASSWORD, r"passcode"),
+    ("zuga", 0, KeyClass.PASSWORD, r"zugangscode"),
     ("nnwo", 2, KeyClass.PASSWORD, r"kennwort"),
     ("chtw", 2, KeyClass.PASSWORD, r"wachtwoord"),
     ("e pa", 5, KeyClass.PASSWORD, r"mot[ ]de[ ]passe"),
@@ -420,10 +555,26 @@ _SHORT = (
     ("auth", KeyClass.TOKEN),
 )
 _COMPOUND = (
+    (KeyClass.PASSWORD, "store key user owner", "pass"),
     (KeyClass.KEY, _KEY_NAMES, "key"),
     (KeyClass.MNEMONIC, "seed recovery backup wallet", "phrase"),
 )
 
+# both by first letters: at these most words of prose behind a name already fail
+_OWNER = (
+    r"[ \t](?:(?:f(?:or|\xfcrs?|uer)|o[fn]|to|a(?:[tm]|uf)|i[nm]|d(?:el(?:la)?|[ueoa])|vo(?:n|m|or)|zu[mr]?)"
+    r"(?:[ \t][^\s,:;!?=]{1,40}+(?<!\.)){1,5}?|\([^()\n]{1,40}\))"
+)
+"""Whose or what for: ``password of the user ada on db01``, ``password (root)``."""
+_BE = r"[ \t](?:now[ \t])?be(?:en)?"
+_IS = (
+    rf"(?:ist?|are|w(?:as|ar|(?:ill|ould){_BE})|to|s(?:ind|hould{_BE})|has{_BE}|laute(?:t|n)|hei(?:ss|\xdf)t|bleibt"
+    r"|e(?:quals|st?|ra|r)|\xe9|\xe8|jest|\xe4r)"
+    r"(?:[ \t](?:now|still|currently|again|jetzt|nun|aktuell|derzeit|weiterhin|wieder|noch|as[ \t]follows|wie[ \t]folgt))?"
+    r"(?:[ \t](?:set|changed|reset|updated)[ \t]to)?"
+    r"|(?:set|changed|reset|updated)[ \t]to|auf(?=[ \t]\S{4,80}[ \t](?:ge|um|zur))"
+)
+# what stands between a name and its value; `_pattern` adds the last way, no sign at all
 _AFTER = (
     r"(?P<close>\\{0,3}[\"'`])?[\])]?[*_`]{0,3}"
     r"(?:"
@@ -439,15 +590,26 @@ _AFTER = (
     r"|(?P<xml>>)"
     r"|[ \t]{0,3}(?P<comma>,)(?=[ \t]*\\{0,3}[\"'`](?!value|default))"
     r"|(?:[,;]\s{0,40}|\s{1,40})(?:-[ \t])?\\{0,3}[\"']?(?:value|default)\\{0,3}[\"']?\s{0,4}(?P<named>[:=])"
-    r"|(?:[ \t](?:for|of|on|del|della|du|de|do|da|f\xfcr|von|vom|voor)(?:[ \t][^\s.,:;!?=]{1,20}){1,3}?)?"
-    r"[ \t]{1,4}(?:is|was|to|lautet|ist|est|es|era|\xe9|\xe8|jest|\xe4r|er)(?:[ \t]now|[ \t]set[ \t]to)?[ \t]?:?(?P<prose>)(?=[ \t])"
+    rf"|(?P<owner>{_OWNER})?(?:[ \t]{{1,4}}(?:{_IS})[ \t]?:?|(?(owner)[ \t]?:|(?!)))(?P<prose>)(?=\s)"
     r"|[ \t]?(?P<east>[\u306f\u662f\u4e3a\u70ba][:\uff1a]?)(?=[^\s])"
-    r"|(?P<space>)(?=[ \t])"
-    r")[*_]{0,2}"
 )
+_SPACE = r"|(?P<space>)(?=[ \t]))[*_]{0,2}"
+_WRAPPED = r"|(?P<space>)(?=\s))[*_]{0,2}"
 _OPEN = re.compile(r"(?:[ \t]*\n)?[ \t]*(?:[brufL]{1,2}|[@$])?(?P<quote>\\{0,3}(?:\"\"\"|'''|[\"'`]))")
 # bare keys have no more characters than these; expressions do
 _TOKEN = re.compile(r"(?:\[redacted:[a-z0-9-]+\])?[A-Za-z0-9+/_.~:$!@%^*#-]*+(?:={1,2}(?![\w.$]))?")
+_DASH = re.compile(r"[ \t]*(?:(?:[-\u2013\u2014]{1,2}>?|\u2192)(?=[ \t])|\()")
+_ACCOUNT = re.compile(
+    r"(?:user(?:[ _-]?name)?|account|benutzer(?:in|name|konto)?|nutzer(?:name)?|konto|e-?mail"
+    r"|(?:log|sign)(?:ged|ed)?[ -]?(?:in|on)|angemeldet)"
+    r"(?:[ \t]{0,2}[:=][ \t]{0,2}|[ \t]{1,2})(?:(?:is|ist|as|als)[ \t])?[\"'`]?"
+    r"(?!(?:anonymous|page|form|screen|name|field|and|or|with|via|enters?)\b)[\w.@+-]{2,64}[\"'`]?"
+    r"[ \t]{0,2}[,;/|&+]?[ \t]{0,2}(?:(?:and|und|with|mit|the|dem|das|his|her|its)[ \t]){0,2}\Z",
+    re.IGNORECASE,
+)
+"""Who logs in, said just before the password."""
+_BELOW = re.compile(r"[ \t]*(?:\r?\n[ \t>]*){1,2}(?:`{3}[a-z]{0,10}\r?\n[ \t>]*)?`?(?=[^\s`])")
+"""The line ends behind the name: the sentence is wrapped there, or the password stands alone below, in a fence or not."""
 _BLOCK_SCALAR = re.compile(r"[ \t]*[|>][+-]?[ \t]*\n[ \t]+(?=\S)")
 _BARE = re.compile(r"[ \t]*(?P<value>[^\s\"'`<>]{1,1024})")
 _XML = re.compile(r"\s{0,8}(?:<!\[CDATA\[)?(?P<value>[^<>\s]{1,512}?)\s{0,8}(?:\]\]>)?</")
@@ -517,8 +679,9 @@ def _lead(regex: str) -> str:
     return found[0] if found else ""
 
 
-def _pattern(word: str, *, bounded: bool = False) -> str:
-    return (_BOUNDARY if bounded else "") + word + _SUFFIX + _AFTER
+def _pattern(word: str, *, bounded: bool = False, wraps: bool = False) -> str:
+    # a line that ends in "pass" or "token" is code; one that ends in "password" may go on below
+    return (_BOUNDARY if bounded else "") + word + _SUFFIX + _AFTER + (_WRAPPED if wraps else _SPACE)
 
 
 def _table() -> dict[str, list[tuple[int, Word]]]:
@@ -528,20 +691,24 @@ def _table() -> dict[str, list[tuple[int, Word]]]:
         table.setdefault(literal, []).append((back, word))
 
     def word(key: KeyClass, regex: str, *, spoken: bool = True, bounded: bool = False) -> Word:
-        return Word(key, _pattern(regex, bounded=bounded), _lead(regex), spoken)
+        wraps = spoken and key in (KeyClass.PASSWORD, KeyClass.PASSPHRASE)
+        return Word(key, _pattern(regex, bounded=bounded, wraps=wraps), _lead(regex), spoken)
 
     for literal, back, key, regex in _PLAIN:
         add(literal, back, word(key, regex, spoken=key is not KeyClass.TOKEN))
     for name, key in _SHORT:
-        short = word(key, name, spoken=False, bounded=True)
+        short = word(key, name, spoken=name == "psk", bounded=True)
         # a space alone would stop at every "south " and "class "
-        for follower in (*"=:\"'`],>|\\\t\n", " =", " :", " |", "  "):
+        for follower in (*"=:\"'`],>|\\\t\n", " =", " :", " |", "  ", *((" i",) if key is KeyClass.PASSWORD else ())):
             add((name + follower)[-4:], len(name + follower) - 4, short)
         add(f"-{name}"[:4], -1, short)
     short = word(KeyClass.PASSWORD, r"pw")
-    for lead in " _-\n\"'":
-        for follower in "=:":
+    for lead in " _-\n\"'(/":
+        for follower in "=: ":
             add(f"{lead}pw{follower}", -1, short)
+    first = word(KeyClass.PASSWORD, r"pw", bounded=True)  # what a text begins with has nothing before it
+    for follower in (": ", " =", *(f"{sign}{letter}" for sign in "= " for letter in ascii_lowercase + digits)):
+        add(f"pw{follower}", 0, first)
     for key, names, last in _COMPOUND:
         for name in names.split():
             compound = word(key, rf"{name}[ _.-]?{last}", bounded=True)
@@ -554,7 +721,7 @@ WORDS = _table()
 """Key words by search literal, each with the characters from the word's start to the literal."""
 
 _WORLD_WORDS = tuple(
-    (form, Word(KeyClass.PASSWORD, _pattern(word), "", True, re.IGNORECASE))
+    (form, Word(KeyClass.PASSWORD, _pattern(word, wraps=True), "", True, re.IGNORECASE))
     for word in _WORLD
     for form in dict.fromkeys((word, word.capitalize(), word.upper()))
 )
@@ -616,7 +783,7 @@ def find_assignment(text: str, at: int, word: Word) -> tuple[int, int, str] | No
     value = _value(text, begin, match, word)
     if value is None:
         return None
-    leads = value.form is not Form.QUOTED and _starts_line(text, begin)
+    leads = value.form not in (Form.QUOTED, Form.NEXT) and _starts_line(text, begin)
     shell = leads and _in_shell(text, begin, match.end())
     following = _COMMAND.search(text, value.start, value.stop) if shell and value.form is Form.INLINE else None
     if following:
@@ -648,6 +815,10 @@ def _value(text: str, begin: int, match: re.Match[str], word: Word) -> Value | N
     block = _BLOCK_SCALAR.match(text, at) if separator == "colon" else None
     if block:
         at = block.end()
+    if separator in ("space", "prose", "colon") and _takes_next(text, begin, word):
+        below = _BELOW.match(text, at)
+        if below and not (separator == "colon" and _OPEN.match(text, at)):
+            return _next_word(text, begin, below.end())
     opening = None if separator == "table" else _OPEN.match(text, at)
     if opening:
         quoted = _quoted(text, opening)
@@ -656,6 +827,8 @@ def _value(text: str, begin: int, match: re.Match[str], word: Word) -> Value | N
         if quoted:
             if separator in ("space", "comma", "prose", "east") and text[begin] != "-":
                 spoken = separator != "space" or word.spoken or text[begin : match.start() + 4].isupper()
+                if separator == "prose" and " " in text[quoted.start : quoted.stop]:
+                    return quoted  # quotes around one word may stress it; around several they tell what is said
                 return quoted._replace(form=Form.INLINE) if spoken else None
             return quoted
         at = opening.end()
@@ -692,20 +865,41 @@ def _quoted(text: str, opening: re.Match[str]) -> Value | None:
 def _after_space(text: str, begin: int, at: int, word: Word) -> Value | None:
     """Read ``--password X``, a .netrc's ``password X``, and ``auth token 3f9a1c…``.
 
-    Other words are prose.
+    Other words are prose, unless they look like a password by themselves or an account stands before them.
     """
     bare = _BARE.match(text, at)
-    if bare is None or bare["value"][0] in "{[(":
+    if bare is None:
         return None
     start, stop = _trim(text, bare.start("value"), bare.end("value"), begin)
-    if _NETRC_LOGIN.search(text, max(0, begin - 120), begin):
-        return Value(start, stop, Form.QUOTED)
-    named = text[begin] == "-" or _DOCKER.match(text, _line_start(text, begin), begin)  # ENV API_TOKEN value
-    if named and text[start : start + 1] not in ("-", "|", ""):
-        return Value(start, stop, Form.LINE)
+    if bare["value"][0] not in "{[(":
+        if _NETRC_LOGIN.search(text, max(0, begin - 120), begin):
+            return Value(start, stop, Form.QUOTED)
+        named = text[begin] == "-" or _DOCKER.match(text, _line_start(text, begin), begin)  # ENV API_TOKEN value
+        if named and text[start : start + 1] not in ("-", "|", ""):
+            return Value(start, stop, Form.LINE)
+    if _takes_next(text, begin, word):
+        dash = _DASH.match(text, at)
+        value = _next_word(text, begin, dash.end() if dash else at)
+        if value is None or text[value.start : value.stop].isalpha():  # a word is none in either form
+            return None
+        account = _ACCOUNT.search(text, max(0, begin - 120), begin)
+        return value._replace(form=Form.INLINE) if account else value
     # said in passing: what is told must be long, and digits and letters in one run
     is_told = word.key is KeyClass.TOKEN and _TOLD.fullmatch(text, start, stop) is not None
     return Value(start, stop, Form.INLINE) if is_told else None
+
+
+def _takes_next(text: str, begin: int, word: Word) -> bool:
+    """Return whether a bare word right behind this one may be its value."""
+    passwords = word.spoken and word.key in (KeyClass.PASSWORD, KeyClass.PASSPHRASE)
+    return passwords and text[begin] != "-" and text[max(0, begin - 5) : begin] != "/etc/"
+
+
+def _next_word(text: str, begin: int, at: int) -> Value | None:
+    bare = _BARE.match(text, at)
+    if bare is None or bare["value"][0] in "{[(":
+        return None
+    return Value(*_trim(text, bare.start("value"), bare.end("value"), begin), Form.NEXT)
 
 
 def _bare(text: str, begin: int, at: int, separator: str, *, whole: bool) -> Value | None:
@@ -735,6 +929,8 @@ def _trim(text: str, start: int, stop: int, begin: int) -> tuple[int, int]:
         cut = _CUT_PAIR
     else:
         cut = _CUT
+    if text.startswith("**", start):  # bold
+        start = min(start + 2, stop)
     end = cut.search(text, start, stop)
     if end:
         stop = end.start()

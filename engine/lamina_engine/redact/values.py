@@ -9,7 +9,9 @@ The rule, from the surest to the weakest sign:
    they stand.
 3. Passwords people choose are weaker evidence, so where they stand counts. In quotes under a password key nearly
    every literal is masked; alone on a line it needs a digit or a symbol (``password: hunter2``); inside prose it
-   needs letters and digits together, or a strong symbol.
+   needs letters and digits together, or a strong symbol; told without a sign or verb (``password X``) it must mix them
+   as no word, name of code or product does. Several words are one only in quotes, and only if no prompt or rule is
+   written so.
 4. Words never are secrets under token and key names (``token: kebab-case``, ``secret: keep-it-simple``).
 """
 
@@ -38,6 +40,8 @@ class Form(Enum):
     """Bare, nothing else on its line."""
     INLINE = "inline"
     """Bare, inside a sentence or an expression."""
+    NEXT = "next"
+    """Bare, right behind its name, with no sign or verb between: ``password X``."""
 
 
 MASK = re.compile(r"\[redacted:[a-z0-9-]+\]")
@@ -112,11 +116,29 @@ _NUMBER = re.compile(r"\d+")
 _DIGIT = re.compile(r"\d")
 _CHOSEN = re.compile(r"[A-Za-z]+(?:[._][A-Za-z]+)*[._](?P<last>[A-Za-z]+\d{3,})\Z")
 """A password of words and a number: a name of code has no long number at its end, unless it is an algorithm's."""
+_NAME = re.compile(
+    r"(?:(?:(?:\A|(?<=[-_.:]))[a-z]++|[A-Z]++[a-z]*+)\d{0,4}+|(?:\A|(?<=[-_.:]))\d{1,4}+[a-z]?|[-_.:])++\Z"
+)
+_NAME_WORD = re.compile(r"(?<!\d)[a-z]+|[A-Z]+[a-z]*")
+_HEX = re.compile(r"[0-9a-f]+")
+_INNER_SIGN = re.compile(r"[A-Za-z][!#%^~][A-Za-z]")
+_EXPRESSION = re.compile(r"[\\(\[{<=|/]")
 _APP_PASSWORD = re.compile(r"[a-z]{4}(?: [a-z]{4}){3}")
 _STOP = frozenset(
     {"the", "a", "an", "for", "to", "is", "of", "in", "on", "and", "or", "be", "must", "you", "your", "no",
      "not", "if", "with", "it", "leave", "empty", "when", "at", "from"}
 )  # fmt: skip
+
+_LABEL = frozenset(
+    {"password", "passwords", "passwort", "passphrase", "kennwort", "pass", "login", "user", "username", "account", "email",
+     "enter", "type", "choose", "use", "set", "change", "confirm", "repeat", "reset", "forgot", "forgotten", "show", "hide",
+     "new", "old", "current", "wrong", "invalid", "incorrect", "missing", "required", "optional", "error", "failed", "please",
+     "sign", "log", "minimum", "maximum", "min", "max", "least", "most", "length", "long", "short", "too", "weak", "strong",
+     "chars", "characters", "letters", "digits", "symbols", "field", "value", "text", "string", "default", "any", "has",
+     "have", "can", "cannot", "will", "should", "was", "are", "this", "that", "its", "their", "by", "as", "only", "bitte",
+     "neues", "altes", "eingeben", "wiederholen", "das", "der", "die", "ein", "eine", "ist", "und", "oder", "mit", "nicht"}
+)  # fmt: skip
+"""Words of prompts, labels and rules about passwords; a phrase that holds one is no password."""
 
 
 def looks_secret(key: KeyClass, value: str, form: Form) -> bool:
@@ -203,13 +225,16 @@ def _unreadable(letters: str) -> bool:
 def _password(value: str, form: Form) -> bool:
     letters, digits = _LETTER.search(value) is not None, _DIGIT.search(value) is not None
     strong = _STRONG.search(value) is not None
+    if form is Form.NEXT:
+        return _is_mixed(value)
     if value.isdigit():
         return form is not Form.INLINE and len(value) >= (4 if form is Form.QUOTED else 6)
     if _PLAIN_DATA.match(value):
         # a number with a unit ("8chars") is prose unless quotes say that it is a literal
         return form is Form.QUOTED and letters and digits and value.isalnum() and len(value) >= 6
     if form is Form.INLINE:
-        return letters and (digits or (strong and not value.endswith(("?", "=")))) and len(value) >= 6
+        # "wrong!" is prose, "wrong!one" is none
+        return letters and (digits or _STRONG.search(value.rstrip("!?=&@\\")) is not None) and len(value) >= 6
     if letters and (digits or strong):
         return len(value) >= 5
     if len(value) >= 8 and len(_CAMEL.findall(value)) * 3 > sum(map(str.isalpha, value)):
@@ -217,6 +242,22 @@ def _password(value: str, form: Form) -> bool:
     if form is Form.LINE:
         return len(value) >= 16 and value.count("-") >= 3
     return value.islower() and len(value) >= (6 if value.isalpha() else 8)
+
+
+def _is_mixed(value: str) -> bool:
+    """Return whether a value mixes letters, digits and signs as no word or name does."""
+    if _EXPRESSION.search(value) or _is_name(value):
+        return False
+    if value.lower() != value and value.upper() != value:
+        return len(value) >= 8 and (is_random(value) or _INNER_SIGN.search(value) is not None)
+    # in small letters, only a mix that is no digest
+    return is_random(value) and value.isalnum() and len(_NUMBER.findall(value)) >= 3 and not _HEX.fullmatch(value)
+
+
+def _is_name(value: str) -> bool:
+    """Return whether capitals begin readable words: ``OAuth2PasswordBearer``."""
+    words = _NAME_WORD.findall(value)
+    return _NAME.match(value) is not None and sum(map(len, words)) >= 3 * len(words)
 
 
 def _quoted_secret(value: str) -> bool:
@@ -233,10 +274,10 @@ def _phrase(key: KeyClass, value: str, form: Form) -> bool:
     words = value.split()
     if key is KeyClass.MNEMONIC:
         return len(words) >= 12 and all(word.isalpha() and word.islower() for word in words[:12])
-    if key is KeyClass.PASSPHRASE:
-        plain = all(word.isalpha() and word.islower() and word not in _STOP for word in words)
-        if form is not Form.INLINE and 3 <= len(words) <= 12 and plain and len(value) >= 12:
-            return True
+    several = len(words) >= 3 and key is KeyClass.PASSPHRASE and form in (Form.QUOTED, Form.LINE)
+    several = several or (len(words) >= 4 and key is KeyClass.PASSWORD and form is Form.QUOTED)
+    if several and len(words) <= 12 and len(value) >= 12 and _is_passphrase(words, form):
+        return True
     if key in (KeyClass.PASSWORD, KeyClass.PASSPHRASE) and form is Form.QUOTED and len(words) <= 4:
         if _APP_PASSWORD.fullmatch(value) and not any(word in _STOP for word in words):  # as Google gives them
             return True
@@ -244,3 +285,15 @@ def _phrase(key: KeyClass, value: str, form: Form) -> bool:
             len(w) >= 4 and _DIGIT.search(w) and _LETTER.search(w) and not _NAMED_TYPE.match(w) for w in words
         ) and not any(w.lower() in _STOP for w in words)
     return False
+
+
+def _is_passphrase(words: list[str], form: Form) -> bool:
+    """Return whether these are words for their own sake, and no sentence or label."""
+    letters = [word for word in words if word.isalpha()]
+    if any(word.lower() in _STOP or word.lower() in _LABEL for word in words) or len(letters) < 2:
+        return False
+    if form is not Form.QUOTED:
+        return len(letters) == len(words) and all(map(str.islower, words))
+    if not all(word.isalpha() or word.isdigit() for word in words):
+        return False
+    return all(map(str.islower, letters)) or all(map(str.istitle, letters))

@@ -537,7 +537,8 @@ PIECES = st.sampled_from(
         "密", "\ud800", "Bearer ", "eyJhbGciOiJI.eyJzdWIiOiIx.abc_-", "-----BEGIN " + "PRIVATE KEY-----", "MIIE" * 8,
         ";", "&",
         "[redacted:password]", "AKIA" + "ABCD2345" * 2, "-----END " + "PRIVATE KEY-----", "api_key", "<", ">", "--",
-        ",", "x1" * 9,
+        ",", "x1" * 9, "Tr0ub4dor-1", "**", "user bob ", "login", "pw ", "is ", " - ", "echo ", " | sudo -S", "zip -P ", "bob:",
+        'auth=("a", "', "credentials", " for me", "correct horse battery staple", "WIFI:S:a;P:", " / ",
     ]
 )  # fmt: skip
 MESSY = st.lists(PIECES, max_size=14).map("".join) | st.text(max_size=60)
@@ -634,6 +635,19 @@ ADVERSARIAL = {
     "pairs": "login: a / " * 9_000,
     "creds": "creds for a b: " * 6_500,
     "told": "token " + "a1" * 50_000,
+    "told apart": "user a password A1b2C3d4 " * 4_000,
+    "told a name": "password " + "Ab1" * 33_000,
+    "owners": "password for a b c d e " * 4_300,
+    "one owner": "password for " + "a " * 50_000,
+    "accounts": "user " * 18_000 + "password a1b2c3d4",
+    "options": "zip a " * 16_000 + "-P ",
+    "arguments": "htpasswd -b " * 8_000,
+    "pipes": "echo a | sudo -S " * 6_000,
+    "echoes": "echo " * 60 + "|sudo -S " * 11_000,
+    "net use": "net use " * 12_000,
+    "code pairs": 'auth("a",' * 11_000,
+    "wifi": "WIFI:" + "S:a;" * 25_000,
+    "phrase": 'password="' + "word " * 20_000,
 }
 
 
