@@ -27,7 +27,7 @@ from operator import attrgetter
 from typing import Any, Literal, NamedTuple, get_args
 
 from lamina_engine.errors import InvalidArgument
-from lamina_engine.redact.contexts import key_class
+from lamina_engine.redact.assignments import key_class
 from lamina_engine.redact.search import Place, batch_places, candidates, places
 from lamina_engine.redact.values import MASK, Form, KeyClass, looks_secret
 

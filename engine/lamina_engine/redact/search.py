@@ -21,15 +21,8 @@ from numpy.typing import NDArray
 
 from lamina_engine import after_fork
 from lamina_engine.errors import InvalidArgument
-from lamina_engine.redact.contexts import (
-    CONTEXTS,
-    WORDS,
-    Context,
-    Word,
-    find_assignment,
-    url_credentials,
-    world_places,
-)
+from lamina_engine.redact.assignments import WORDS, Word, find_assignment, world_places
+from lamina_engine.redact.contexts import CONTEXTS, Context, url_credentials
 from lamina_engine.redact.patterns import PATTERNS
 from lamina_engine.redact.values import is_random
 from lamina_kernels._jit import compiled_before, is_ready, warm

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.redact import search
-from lamina_engine.redact.contexts import _BOUNDARY, WORDS
+from lamina_engine.redact.assignments import _BOUNDARY, WORDS
 from lamina_engine.redact.patterns import PATTERNS, Pattern
 from lamina_engine.redact.redactor import Redactor
 from lamina_engine.redact.search import LiteralScan, as_bytes

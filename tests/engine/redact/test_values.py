@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lamina_engine.redact.contexts import key_class
+from lamina_engine.redact.assignments import key_class
 from lamina_engine.redact.values import Form, KeyClass, is_placeholder, is_random, is_reference, looks_secret
 
 
