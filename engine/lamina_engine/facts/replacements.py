@@ -127,7 +127,10 @@ def read_value(asking: Asking, sentence: Sentence, other: Value | None = None) -
         and not any(likeness(word.lower(), sentence.lower[k]) >= _SAME for word in asked)
     }
     numbers = {word for word in words if any(map(str.isdigit, word))}
-    return Value(frozenset(words - numbers), frozenset(numbers))
+    names = words - numbers
+    if names and asking.kind in {"who", "where"}:
+        numbers = set()  # "in Redis for 12 hours": Redis is where
+    return Value(frozenset(names), frozenset(numbers))
 
 
 def read_replacement(asking: Asking, old: Value, sentence: Sentence) -> bool | None:

@@ -107,6 +107,8 @@ def test_fields_of_front_matter_answer(tmp_path: Path) -> None:
          "From today Tobias takes over the timetable import from Mira.", "Tobias takes"),
         ("where do we keep the login sessions?", "We keep the login sessions in Redis.",
          "We no longer use Redis: login sessions are in PostgreSQL.", "PostgreSQL"),
+        ("where do we keep the login sessions?", "We decided to keep login sessions in Redis with a TTL of 12 hours.",
+         "We no longer use Redis: login sessions are in PostgreSQL.", "PostgreSQL"),
         ("when is the launch?", "The launch is on 2026-12-01.", "Petra moved the launch to 2026-12-15.", "12-15"),
         ("wer ist der Hausmeister?", "Der Hausmeister ist Olaf Brandt.", "Der Hausmeister ist jetzt Nils Ek.", "Nils"),
         ("what do we send invoices with?", "We send invoices with Stripe.", "Stripe is dropped, nothing follows yet.", None),
