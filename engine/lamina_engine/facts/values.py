@@ -42,7 +42,7 @@ PATTERNS: Final[dict[str, re.Pattern[str]]] = {
         re.IGNORECASE,
     ),
     "why": re.compile(
-        r"\b(?:because|since|due to|as|reason|cause[sd]?|thanks to|so|owing|on account|too|in order|to (?:save|avoid|keep))\b|→",
+        r"\b(?:because|since|due to|as|reason|cause[sd]?|thanks to|so|owing|on account|too|in order|to (?:save|avoid|keep))\b|(?<=.)→",
         re.IGNORECASE,
     ),
 }  # fmt: skip

@@ -30,7 +30,7 @@ fit fits room space capacity
 temperature degrees
 live lives lived home house moved flat resides
 based located sits sit works lives lived office desk
-leave leaves leaving left last quit quits
+leave leaves leaving left quit quits
 end ends ended expire expires expired lapse lapses until close closes closed valid stops over shut runs
 launch launches start starts started begin begins began join joins joined since opened opens launched
 store stores stored keep keeps kept save saved lie lies lives cached held moved goes

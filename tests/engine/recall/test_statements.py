@@ -157,3 +157,16 @@ def test_the_text_of_an_error_names_nothing(tmp_path: Path) -> None:
         assert not vault.facts.ask("which database do we use?").answered
         vault.add('Our database is called "riverbed".', created_at=FIRST)
         assert "riverbed" in str(vault.facts.ask("which database do we use?")[0].object)
+
+
+def test_labels_and_arrows_of_a_handoff_are_no_reasons(tmp_path: Path) -> None:
+    """Of "why did we leave SQLite?" the label "last reply" was taken for leaving, an arrow for a reason."""
+    with lamina.open(tmp_path / "v", create=True, embedder="none") as vault:
+        vault.add(
+            'asked: "ok, we go with SQLite for now."\nlast reply: We decided to use SQLite, because the team is small.\n'
+            'Given the small team, I recommend SQLite to begin with. → "ok, we go with SQLite for now."',
+            title="Handoff: the booking backend",
+        )
+        assert not vault.facts.ask("why did we leave SQLite?").answered
+        vault.add("We left SQLite because two writers blocked each other.")
+        assert "two writers" in str(vault.facts.ask("why did we leave SQLite?")[0].object)
