@@ -323,15 +323,3 @@ def test_ranked_breaks_ties_by_the_newer_row_and_leaves_zeros_out() -> None:
     assert (got.rows.tolist(), got.scores.tolist()) == ([2, 3, 1], [0.9, 0.5, 0.5])
     assert rank_rows(np.array([3, 1, 2]), np.array([0.5, 0.5, 0.9]), 2).rows.tolist() == [2, 3]
     assert rank_rows(np.empty(0, np.int64), np.empty(0), 2).rows.tolist() == []
-
-
-def test_a_vault_that_grew_by_ingests_scans_few_rows(lexical_vault: Vault) -> None:
-    """A stranger's vault of 45,624 chunks from eleven folders scanned 7,076 of them for each question."""
-    for start in range(0, 3_000, 600):
-        lexical_vault.add([{"text": f"note {number} of the harbour"} for number in range(start, start + 600)])
-    lexical_vault.add([{"text": f"late note {number}"} for number in range(20)])
-    lexical_vault.close()
-    with lamina.open(lexical_vault.path, mode="r") as reader:
-        view = reader._memory.view()
-        assert view.rows - view.tables.inverted(view.snapshot).rows == 20
-        assert reader.recall("note 2999 of the harbour")[0].text == "note 2999 of the harbour"
