@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Final
 
+from lamina_engine import after_fork
 from lamina_engine.index.analysis import STOP_WORDS
 from lamina_engine.index.languages import function_words
 from lamina_engine.sessions import cues
@@ -88,6 +89,7 @@ _SHARE: Final = 0.1
 """A word that more of the statements have names none of them."""
 
 
+@after_fork.track_property_locks
 class Statement:
     """Statement of what was settled, read for what it takes the place of."""
 
