@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 _HELPED_ROWS: Final = 1 << 16
 """Least rows at which the words are searched on another thread than the vectors: in smaller vaults that takes longer."""
+_HELPED_TEXT_ROWS: Final = 1 << 18
+"""The same where the vector is made of the weighed words, so that less is left to share."""
 
 
 class _Question(NamedTuple):
@@ -53,8 +55,9 @@ def ask_lanes(
         The query's vector is None where no vector lane was asked for, or the question has none.
     """
     read = functools.partial(_read_words, memory, view, request, bonuses)
-    helper = claim_helper() if vector and "lexical" in request.lanes and view.rows >= _HELPED_ROWS else None
     query = request.vector
+    least = _HELPED_TEXT_ROWS if query is None else _HELPED_ROWS
+    helper = claim_helper() if vector and "lexical" in request.lanes and view.rows >= least else None
     # this thread searches the vectors: for FAISS it lets go of the interpreter, which the other one needs for the words
     if helper is not None and query is not None and query.any():
         searched = helper.give(lambda: _with_lane(read(), selection, depth))

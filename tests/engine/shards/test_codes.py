@@ -220,6 +220,7 @@ def test_words_searched_beside_the_codes_change_no_answer(
     with reopened(place / name, mode="r") as vault:
         before = ask(vault)
         monkeypatch.setattr(helper.Helper, "give", note)
-        monkeypatch.setattr(retrieval, "_HELPED_ROWS", 0)
+        for least in ("_HELPED_ROWS", "_HELPED_TEXT_ROWS"):
+            monkeypatch.setattr(retrieval, least, 0)
         assert ask(vault) == before
         assert len(given) > 20
