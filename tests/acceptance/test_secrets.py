@@ -169,7 +169,7 @@ def test_a_password_said_in_a_session_is_told_to_no_later_one(lexical_vault: Vau
             "type": role,
             "uuid": f"t{i}",
             "sessionId": "s1",
-            "cwd": "/work/shop",
+            "cwd": "/home/ada/shop",
             "timestamp": f"2026-03-01T10:0{i}:00Z",
             "message": {"role": role, "content": text if role == "user" else [{"type": "text", "text": text}]},
         }

@@ -31,7 +31,7 @@ _LONG: Final = re.compile(rf"[^\n]{{{LONGEST_LINE + 1},}}")
 _EMBEDDED: Final = re.compile(r"[A-Za-z0-9+/]{200,}=*")
 """Picture, font or source map in base64: it may stand in code that somebody wrote, and says nothing of the rest."""
 _PROSE: Final = re.compile(
-    r"(?:[^\W\d_]{2,}[,;:.]? )+[^\W\d_]{2,}|[\u0e00-\u0eff\u3040-\u9fff]{4,}"  # words in a row, or a script without spaces
+    r"(?<![^\W\d_])(?:[^\W\d_]{2,}+[,;:.]? )+[^\W\d_]{2,}+|[\u0e00-\u0eff\u3040-\u9fff]{4,}"  # words, or a script without spaces
 )
 _LETTERS: Final = re.compile(r"(?:[^\W\d_]|\\u[\da-fA-F]{4})+")
 _SEARCH_INDEX: Final = re.compile(

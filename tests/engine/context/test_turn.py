@@ -544,7 +544,7 @@ def _write_sessions(folder: Path, *sessions: tuple[str, ...]) -> None:
             content: Any = text if role == "user" else [{"type": "text", "text": text}]
             lines.append({
                 "type": role, "uuid": f"{n}-{i}", "parentUuid": f"{n}-{i - 1}" if i else None, "sessionId": f"s{n}",
-                "cwd": "/work/shop", "timestamp": f"{day}T10:{i:02}:00Z", "message": {"role": role, "content": content},
+                "cwd": "/home/ada/shop", "timestamp": f"{day}T10:{i:02}:00Z", "message": {"role": role, "content": content},
             })  # fmt: skip
         (folder / f"s{n}.jsonl").write_text("\n".join(map(json.dumps, lines)))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import time
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 import lamina
 from lamina_engine.ingest import drafts, pipeline
 from lamina_engine.ingest.drafts import read_source
+from lamina_engine.ingest.minified import is_machine_made
 
 WORDS = [
     "receipt",
@@ -145,3 +147,11 @@ def test_what_an_earlier_version_read_goes_with_the_next_ingest(tmp_path: Path) 
         assert (report.updated, report.skipped, report.embedded) == (1, 1, 0)
         assert [chunk.id for chunk in vault.list(limit=None)] == page
         assert vault.ingest(docs).unchanged == 2
+
+
+@pytest.mark.parametrize("unit", ["\u044f", "ab,", "ab ", "\u00e4b.", "\u6587"])
+def test_the_time_is_linear_in_the_length_of_a_line(unit: str) -> None:
+    """A line of 40,000 letters without a blank took 16 s."""
+    began = time.process_time()
+    is_machine_made(unit * 200_000, "x.js")
+    assert time.process_time() - began < 2.0
