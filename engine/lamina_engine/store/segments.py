@@ -132,7 +132,7 @@ class Segment:
         self._vectors: NDArray[np.float32] | None = None
         self._lock = after_fork.make_lock()
 
-    def _map_file(self) -> pa.MemoryMappedFile:
+    def _map_file(self) -> pa.Buffer:
         path = segment_path(self._root, self.log, self.ref.name)
         found = os.lstat(path)  # a Path for each segment of a large vault is milliseconds
         if found.st_size != self.ref.size or not stat.S_ISREG(found.st_mode):
@@ -140,7 +140,7 @@ class Segment:
                 f"{path} has {found.st_size} bytes where {self.ref.size} were written; "
                 "`lamina verify` names what can be saved"
             )
-        return pa.memory_map(path)
+        return pa.memory_map(path).read_buffer(self.ref.size)
 
     @property
     def in_memory(self) -> bool:
@@ -175,7 +175,8 @@ class Segment:
         if self.ref.size < CHECKED_BYTES:
             self.require_intact()
         try:
-            reader = pa.ipc.open_file(self._buffer())
+            # of a file Arrow reads on threads of its own: four switches a segment, which cost more than the parsing
+            reader = pa.ipc.open_file(self._map)
             batch = reader.get_batch(0)
             batch.validate()  # the lengths of all buffers; what lies in them is checked column by column
             known = _has_log_schema(self.log, batch.schema)
@@ -190,12 +191,6 @@ class Segment:
                 f"{self.path} does not have the columns of {self.log}; `lamina verify` names what can be saved"
             )
         return batch
-
-    def _buffer(self) -> pa.Buffer:
-        # of a file Arrow reads on threads of its own: four switches a segment, which cost more than the parsing
-        assert self._map is not None
-        self._map.seek(0)
-        return self._map.read_buffer(self.ref.size)
 
     def column(self, name: str) -> pa.Array:
         """Return one column."""
@@ -248,7 +243,7 @@ class Segment:
         """Return the file's bytes; they stay readable after the file has been merged away."""
         if self._map is None:
             return memoryview(b"".join(_encode(self.batch)[0]))
-        return memoryview(self._map.read_at(self.ref.size, 0))
+        return memoryview(self._map)
 
     def is_intact(self) -> bool:
         """Return True if the file's bytes match its digest. O(bytes)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +69,19 @@ def test_large_and_small_segments_are_the_same_bytes(
     monkeypatch.setattr(segments, "_LARGE_BYTES", 0)
     assert put(root, batch) == ref
     assert (segments.log_folder(root, "things") / ref.name).read_bytes() == content
+
+
+def test_a_segment_is_compared_with_its_digest_without_a_copy(written: tuple[Path, SegmentRef, pa.RecordBatch]) -> None:
+    root, _, _ = written
+    texts = pa.array(["x" * (1 << 22)], pa.large_string())
+    ref = put(root, pa.record_batch({"recorded_at": pa.array([0], pa.int64()), "text": texts}))
+    got = Segment(root, "things", ref)
+    tracemalloc.start()
+    try:
+        got.require_intact()
+        assert tracemalloc.get_traced_memory()[1] < 1 << 18  # a reader's segments of 70 MB were copied one by one
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_segment_stays_readable_when_its_file_is_gone(written: tuple[Path, SegmentRef, pa.RecordBatch]) -> None:
