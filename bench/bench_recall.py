@@ -17,7 +17,7 @@ from bench.corpus import Corpus, K
 from bench.handwritten import HandWritten, HandWrittenStopped
 from bench.peers import skip_unless
 from bench.rivals import Bm25s, Lance, QdrantEdge, SqliteVec
-from bench.systems import Hybrid, Lamina, Lexical, System
+from bench.systems import GrownLamina, Hybrid, Lamina, Lexical, System
 from bench.timing import describe, over, processor_seconds
 from lamina_engine.evaluation import load_set
 
@@ -35,7 +35,7 @@ hybrids = pytest.mark.parametrize("kind", HYBRID, ids=lambda kind: kind.__name__
 lexicals = pytest.mark.parametrize("kind", LEXICAL, ids=lambda kind: kind.__name__, scope="session")
 
 
-@hybrids
+@pytest.mark.parametrize("kind", [*HYBRID, GrownLamina], ids=lambda kind: kind.__name__, scope="session")
 def bench_hybrid(benchmark: BenchmarkFixture, built: Built, corpus: Corpus, size: int, kind: type[Hybrid]) -> None:
     system: Hybrid = built(kind, size)
     recall = corpus.recall_at_k([system.dense(query) for query in corpus.held_out])

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from bench.history import Line, read
 from bench.report import current, newest
+from bench.systems import GrownLamina
 
 PICTURE: Final = Path(__file__).parents[1] / "docs" / "images" / "cost.svg"
 PANELS: Final = (
@@ -19,7 +20,8 @@ PANELS: Final = (
 )
 """Groups that are drawn, with their titles."""
 _COLOURS: Final = {
-    "Lamina": "#c2410c", "hand-written: Tantivy + FAISS + NumPy": "#64748b", "hand-written, stop words dropped": "#0f172a",
+    "Lamina": "#c2410c", GrownLamina.label: "#fb923c",
+    "hand-written: Tantivy + FAISS + NumPy": "#64748b", "hand-written, stop words dropped": "#0f172a",
     "qdrant-edge": "#be185d", "LanceDB": "#0d9488", "SQLite FTS5 + sqlite-vec": "#2563eb", "bm25s": "#7c3aed",
 }  # fmt: skip
 

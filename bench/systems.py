@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
-from typing import ClassVar, Protocol, Self
+from typing import ClassVar, Final, Protocol, Self
+
+import numpy as np
 
 import lamina
 from bench.corpus import NOW_S, PROJECTS, Corpus, K, Query
 from lamina_engine.profiles import BUILT_IN
+
+MOST_ADDED: Final = 1_000
+"""Most rows that one of many ingests adds."""
 
 
 class System(Protocol):
@@ -86,6 +92,21 @@ class Lamina:
 
     def close(self) -> None:
         self.vault.close()
+
+
+class GrownLamina(Lamina):
+    """A vault that many ingests filled, a few hundred rows at a time: it has small segments, and more of them."""
+
+    label: ClassVar[str] = f"Lamina, filled by adds of 1 to {MOST_ADDED:,} rows"
+
+    @classmethod
+    def build(cls, corpus: Corpus, folder: Path) -> Self:
+        vault, table = lamina.open(folder / "vault", create=True), corpus.table()
+        sizes = np.random.default_rng(0).integers(1, MOST_ADDED, corpus.size, endpoint=True)
+        ends = np.minimum(np.cumsum(sizes), corpus.size)
+        for start, stop in pairwise([0, *np.unique(ends).tolist()]):
+            vault.add(table.slice(start, stop - start))
+        return cls(vault)
 
 
 def _only(project: int | None) -> dict[str, str] | None:
