@@ -18,6 +18,7 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final, overload
 
 from msgspec import Struct
@@ -223,6 +224,10 @@ def _answer_earlier(kg: FactView, question: Question, earlier: Earlier, now_us: 
     return chosen
 
 
+def _list_predicates(kg: FactView) -> tuple[str, ...]:
+    return kg.view.cached("facts.predicates", lambda: tuple(kg.predicate_names()))
+
+
 def _group_key(item: _Candidate) -> tuple[int, str, str]:
     """Return what a fact is of: values of one entity and predicate follow each other."""
     return item.place, item.fact.direction, item.fact.key
@@ -273,13 +278,11 @@ class _Inquiry:
 
     def __init__(self, kg: FactView, question: Question, valid_at: int | None, tiers: Tiers) -> None:
         self._kg, self._question, self._valid_at, self._tiers = kg, question, valid_at, tiers
-        self.coverage = Coverage(question, self._predicates, kg.registry, kg.kind_of_value)
+        # not a bound method of its own: an inquiry, and with it a version, would wait for the garbage collector
+        self.coverage = Coverage(question, partial(_list_predicates, kg), kg.registry, kg.kind_of_value)
         words = [stem(word.removesuffix("'s")) for word in question.words]
         self._content = frozenset(words[i] for i in question.content)
         self._stems = frozenset(words[i] for i in question.asking)
-
-    def _predicates(self) -> tuple[str, ...]:
-        return self._kg.view.cached("facts.predicates", lambda: tuple(self._kg.predicate_names()))
 
     def about_entities(self) -> list[_Candidate]:
         """Return candidates of phases 1 and 2: facts of named entities, each at its best score."""

@@ -6,46 +6,29 @@ Each rule reads from a position on and returns a `Period` and the position behin
 
 from __future__ import annotations
 
-from datetime import date, datetime
+from collections.abc import Mapping
+from datetime import date
+from typing import ClassVar
 
 from lamina_engine.time import calendar
 from lamina_engine.time.calendar import DAY, Span
 from lamina_engine.time.lexicon import ALL_LANGUAGES, AMBIGUOUS_MONTHS, AMBIGUOUS_SEASONS, FIRST_NAMES, NOT_A_SEASON
-from lamina_engine.time.relative import PLANNED, Period, Reading, RelativeRules, day_of, month_of, season_of, with_end
-from lamina_engine.time.tokens import Token, quarter_of_year
+from lamina_engine.time.relative import (
+    PLANNED,
+    Period,
+    Reading,
+    RelativeRules,
+    Rule,
+    day_of,
+    month_of,
+    season_of,
+    with_end,
+)
+from lamina_engine.time.tokens import quarter_of_year
 
 
 class PeriodParser(RelativeRules):
     """Rules of all periods, by the category of the word they begin with."""
-
-    def __init__(self, text: str, tokens: list[Token], now: datetime) -> None:
-        super().__init__(text, tokens, now)
-        self.rules = {
-            "written": (self._written,),
-            "weekday": (self._weekday,),
-            "weekday_short": (self._weekday,),
-            "nth": (self._day_of_month, self._nth),
-            "month": (self._month,),
-            "abbreviation": (self._month,),
-            "part": (self._part,),
-            "ordinal": (self._nth,),
-            "quarter": (self._named_part_of_year,),
-            "half": (self._named_part_of_year,),
-            "ago_before": (self._ago_before,),
-            "number": (self._ago, self._rolling_after_number),
-            "vague": (self._ago, self._rolling_after_number),
-            "rolling": (self._rolling,),
-            "last": (self._rolling, self._side_first),
-            "this": (self._side_first,),
-            "next": (self._rolling, self._side_first),
-            "unit": (self._numbered_week, self._unit_then_side, self._unit_ago, self._half_ago),
-            "season": (self._season,),
-            "relative": (self._relative,),
-            "daypart": (self._daypart,),
-            "yearword": (self._year,),
-            "weekword": (self._numbered_week,),
-            "year": (self._year,),
-        }
 
     def _written(self, place: int, _cue: int) -> Reading:
         written = self.tokens[place].written
@@ -316,3 +299,31 @@ class PeriodParser(RelativeRules):
         if name in ("quarter", "half") and number > 0:
             return self._part_of_year(name, number, place + 2)
         return None
+
+    # functions, not bound methods: a parser that held its own would wait for the garbage collector
+    rules: ClassVar[Mapping[str, tuple[Rule, ...]]] = {
+        "written": (_written,),
+        "weekday": (_weekday,),
+        "weekday_short": (_weekday,),
+        "nth": (_day_of_month, _nth),
+        "month": (_month,),
+        "abbreviation": (_month,),
+        "part": (_part,),
+        "ordinal": (_nth,),
+        "quarter": (_named_part_of_year,),
+        "half": (_named_part_of_year,),
+        "ago_before": (RelativeRules._ago_before,),
+        "number": (RelativeRules._ago, RelativeRules._rolling_after_number),
+        "vague": (RelativeRules._ago, RelativeRules._rolling_after_number),
+        "rolling": (RelativeRules._rolling,),
+        "last": (RelativeRules._rolling, RelativeRules._side_first),
+        "this": (RelativeRules._side_first,),
+        "next": (RelativeRules._rolling, RelativeRules._side_first),
+        "unit": (_numbered_week, RelativeRules._unit_then_side, RelativeRules._unit_ago, RelativeRules._half_ago),
+        "season": (_season,),
+        "relative": (RelativeRules._relative,),
+        "daypart": (RelativeRules._daypart,),
+        "yearword": (_year,),
+        "weekword": (_numbered_week,),
+        "year": (_year,),
+    }

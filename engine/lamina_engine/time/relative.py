@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import date, datetime
-from typing import Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
 
 from lamina_engine.time import calendar
 from lamina_engine.time.calendar import DAY, Span
@@ -45,7 +45,8 @@ class Period(NamedTuple):
 
 Reading = tuple[Period, int] | None
 """A period and the place behind its words."""
-Rule = Callable[[int, int], Reading]
+Rule = Callable[[Any, int, int], Reading]
+"""Reads what begins at a place of a stream, after a cue."""
 
 
 def with_end(period: Period | None, end: int) -> Reading:
@@ -56,13 +57,15 @@ def with_end(period: Period | None, end: int) -> Reading:
 class TokenStream:
     """The tokens of one question, at one moment."""
 
+    rules: ClassVar[Mapping[str, tuple[Rule, ...]]] = {}
+    """By the category of the word that they begin with."""
+
     def __init__(self, text: str, tokens: list[Token], now: datetime) -> None:
         self.text = text
         self.tokens = tokens
         self.now = now
         self.today: date = now.date()
         self.languages = guess_languages(token.text for token in tokens)
-        self.rules: dict[str, tuple[Rule, ...]] = {}
         self._depth = 0
         self._known: dict[tuple[int, int, int], Reading] = {}
 
@@ -93,7 +96,7 @@ class TokenStream:
         self._depth += 1
         for category in self.tokens[place].senses:
             for rule in self.rules.get(category, ()):
-                got = rule(place, cue)
+                got = rule(self, place, cue)
                 if got is not None and (best is None or got[1] > best[1]):
                     best = got
         self._depth -= 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import shutil
 import subprocess
@@ -183,6 +184,30 @@ def test_another_process_gets_the_same_bytes(batched: tuple[Path, str]) -> None:
 
 
 # ---------------------------------------------------------------- repetition
+
+
+def test_questions_leave_nothing_to_the_garbage_collector(diary: Vault) -> None:
+    def ask() -> None:
+        for query in (
+            *QUERIES,
+            "what did we decide 3 days ago?",
+            "notes since March 2026",
+            "the first week of last May",
+        ):
+            json.dumps([hit.to_dict() for hit in diary.recall(query)])
+            assert diary.facts.ask(query) is not None
+
+    ask()
+    gc.collect()
+    gc.set_debug(gc.DEBUG_SAVEALL)
+    try:
+        ask()
+        gc.collect()
+        left = {type(each).__name__ for each in gc.garbage if type(each).__module__.startswith("lamina")}
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()
+    assert not left  # a parser that held itself had the collector run every forty recalls, .2 ms each
 
 
 def test_equal_content_is_folded_into_the_best_and_named(lexical_vault: Vault) -> None:
