@@ -18,10 +18,11 @@ from lamina_engine.recall.candidates import Candidates
 from lamina_engine.recall.dialogue import turn_terms
 from lamina_engine.recall.lanes import Words
 from lamina_engine.recall.request import Request
-from lamina_engine.recall.score import ages, boost_terms, recompute_boosts
+from lamina_engine.recall.score import SECONDS_PER_DAY, ages, boost_terms, recompute_boosts
 from lamina_engine.recall.time_window import recompute_factor, time_term
 from lamina_engine.recall.whose import scope_term
 from lamina_engine.results import Hit, Terms
+from lamina_kernels.layouts import I64
 
 if TYPE_CHECKING:
     from lamina_engine.recall.expansion import LinkedHit
@@ -88,89 +89,119 @@ class Explained:
     @cached_property
     def _all(self) -> list[Terms]:
         """Every term of the scores."""
-        view, request, c, kept = self._view, self._request, self._candidates, self._kept
-        profile, rows, share = request.profile, c.rows[kept], self._share
-        aged = ages(view, rows, profile.decay, request.aged_us)
-        scaled = aged if c.scale is None else ages(view, rows, profile.decay, request.aged_us, c.scale)
+        request, c, kept = self._request, self._candidates, self._kept
+        profile, rows = request.profile, c.rows[kept]
         numbers = (c.bm25, c.coverage, c.cosine, c.own, c.received, c.semantic, c.factor)
         columns = zip(
             kept,
             rows.tolist(),
-            turn_terms(view, profile, rows, request.named),
             self._words.contributions(rows) if kept else [],
             zip(*(column[kept].tolist() for column in numbers), strict=True),
-            zip(c.lexical_rank[kept].tolist(), c.vector_rank[kept].tolist(), strict=True),
-            scaled.recency.tolist(),
-            aged.age_s.tolist(),
-            aged.half_life_s.tolist(),
-            scaled.age_s.tolist(),
-            aged.dated.tolist(),
-            boost_terms(view, request, rows) or (None for _ in kept),
-            view.categories.gather(view.snapshot, "role", rows).tolist(),
-            view.created_us[rows].tolist(),
+            c.lexical_rank[kept].tolist(),
+            c.vector_rank[kept].tolist(),
+            self._ages(rows),
+            self._traits(rows),
             strict=True,
         )
         found = []
-        for (
-            position, row, turn, words, values, ranks, recency, age_s, half_life_s, scaled_s, dated, boost, role, created
-        ) in columns:  # fmt: skip
-            lexical_rank, vector_rank = ranks
+        for position, row, words, values, lexical_rank, vector_rank, age, traits in columns:
             bm25, coverage, cosine, own, received, semantic, factor = values
             record: dict[str, Any] = {
                 "fusion": profile.fusion,
-                "vector_share": share,
+                "vector_share": self._share,
                 "rank_constant": profile.rank_constant,
                 "bm25": bm25,
                 "coverage": coverage,
                 "words": words,
-                "cosine": cosine if share else None,
+                "cosine": cosine if self._share else None,
                 "lexical_rank": lexical_rank or None,
                 "vector_rank": vector_rank or None,
                 "own": own,
                 "received": received,
                 "semantic": semantic,
                 "semantic_weight": profile.decay.semantic_weight,
-                "recency": recency,
-                "age_days": age_s / 86_400.0,
-                "half_life_days": half_life_s / 86_400.0,
-                "date_missing": not dated,
+                **age,
                 "factor": factor,
                 "folded": self._folded.get(position, []),
             }
-            if c.scale is not None:
-                record["age"] = {
-                    "best": c.scale.best, "least_match": profile.decay.least_match, "to": format_instant(c.scale.to_us),
-                    "days": scaled_s / 86_400.0, "speed": profile.decay.speed,
+            found.append(cast("Terms", record | traits | self._sources(position, row)))
+        return found
+
+    def _ages(self, rows: I64) -> list[dict[str, Any]]:
+        """Return the terms of each row's age."""
+        view, decay, to_us, scale = (
+            self._view,
+            self._request.profile.decay,
+            self._request.aged_us,
+            self._candidates.scale,
+        )
+        aged = ages(view, rows, decay, to_us)
+        scaled = aged if scale is None else ages(view, rows, decay, to_us, scale)
+        columns = zip(
+            scaled.recency.tolist(), aged.age_s.tolist(), aged.half_life_s.tolist(), aged.dated.tolist(), strict=True
+        )
+        return [
+            {
+                "recency": recency, "age_days": age_s / SECONDS_PER_DAY, "half_life_days": half_life_s / SECONDS_PER_DAY,
+                "date_missing": not dated,
+            }
+            for recency, age_s, half_life_s, dated in columns
+        ]  # fmt: skip
+
+    def _traits(self, rows: I64) -> list[dict[str, Any]]:
+        """Return the terms that few rows or questions have: of scaled age, role, turn, scope, boosts and time."""
+        view, request, scale = self._view, self._request, self._candidates.scale
+        decay, found = request.profile.decay, list[dict[str, Any]]()
+        columns = zip(
+            rows.tolist(),
+            ages(view, rows, decay, request.aged_us, scale).age_s.tolist(),
+            view.categories.gather(view.snapshot, "role", rows).tolist(),
+            turn_terms(view, request.profile, rows, request.named),
+            boost_terms(view, request, rows) or (None for _ in rows),
+            view.created_us[rows].tolist(),
+            strict=True,
+        )
+        for row, age_s, role, turn, boost, created in columns:
+            terms: dict[str, Any] = {}
+            if scale is not None:
+                terms["age"] = {
+                    "best": scale.best, "least_match": decay.least_match, "to": format_instant(scale.to_us),
+                    "days": age_s / SECONDS_PER_DAY, "speed": decay.speed,
                 }  # fmt: skip
             if role != NO_VALUE:
-                record["role"] = view.categories.value("role", role)
+                terms["role"] = view.categories.value("role", role)
             if turn is not None and not self._by_time:
-                record["turn"] = turn
+                terms["turn"] = turn
             if request.scopes:
-                record["scope"] = scope_term(request.scopes, row)
+                terms["scope"] = scope_term(request.scopes, row)
             if self._corrections:
-                record["corrected"] = {word: list(nearest) for word, nearest in self._corrections.items()}
+                terms["corrected"] = {word: list(nearest) for word, nearest in self._corrections.items()}
             if boost is not None:
-                record["boosts"] = boost
+                terms["boosts"] = boost
             if request.window is not None:
-                record["time"] = time_term(request.window, None if created == MISSING_US else created)
-            if position in self._composite:
-                record["composite"] = self._composite[position]
-            if self._by_time:
-                record["by_time"] = True
-            if any(self._facts):
-                record |= {"facts_share": profile.facts.share, "fact": 0.0}
-            fact = self._facts.chunks.get(row)
-            if fact is not None:
-                record |= fact.terms
-            link = self._linked.get(position)
-            if link is not None:
-                record |= {"linked": link.semantic, "path": list(link.path), "contradicts": link.contradicts}
-            ceilings = [each for each in (c.ceiling, link.ceiling if link is not None else None) if each is not None]
-            if ceilings:
-                record["ceiling"] = min(ceilings)
-            found.append(cast("Terms", record))
+                terms["time"] = time_term(request.window, None if created == MISSING_US else created)
+            found.append(terms)
         return found
+
+    def _sources(self, position: int, row: int) -> dict[str, Any]:
+        """Return the terms of what else than the lanes scored a candidate: composite scores, facts, links, pages."""
+        terms: dict[str, Any] = {}
+        if position in self._composite:
+            terms["composite"] = self._composite[position]
+        if self._by_time:
+            terms["by_time"] = True
+        if any(self._facts):
+            terms |= {"facts_share": self._request.profile.facts.share, "fact": 0.0}
+        fact = self._facts.chunks.get(row)
+        if fact is not None:
+            terms |= fact.terms
+        link = self._linked.get(position)
+        if link is not None:
+            terms |= {"linked": link.semantic, "path": list(link.path), "contradicts": link.contradicts}
+        ceilings = [self._candidates.ceiling, link.ceiling if link is not None else None]
+        if known := [each for each in ceilings if each is not None]:
+            terms["ceiling"] = min(known)
+        return terms
 
 
 def recompute(terms: Mapping[str, Any]) -> float:

@@ -12,7 +12,6 @@ import numpy as np
 from msgspec import Struct
 
 from lamina_engine.chunks.reading import select_chunks
-from lamina_engine.errors import InvalidArgument
 from lamina_engine.index.analysis import query_analyzer
 from lamina_engine.index.languages import language_of
 from lamina_engine.index.view import View
@@ -29,15 +28,15 @@ from lamina_engine.recall.dialogue import count_names, named_agents
 from lamina_engine.recall.diversity import arrange, count_parents, fold, limit_sources, vary
 from lamina_engine.recall.explain import Explained
 from lamina_engine.recall.factlane import FULL, NOTHING, FactLane, add_facts, fact_lane
-from lamina_engine.recall.filters import evaluate, live_mask, parse_filter, select_rows
+from lamina_engine.recall.filters import evaluate, live_mask, parse_filter
 from lamina_engine.recall.lanes import Lane, Selection, Words, cosines
 from lamina_engine.recall.pack import pack
-from lamina_engine.recall.pages import Page, first_page, has_all
+from lamina_engine.recall.pages import Page, first_page
 from lamina_engine.recall.relevance import LOOKED_AT, rate_rows
 from lamina_engine.recall.request import Request, make_request
-from lamina_engine.recall.retrieval import ask_lanes, weigh
-from lamina_engine.recall.time_window import WindowCandidates, find_window, require_window
-from lamina_engine.recall.whose import find_scopes, require_scopes
+from lamina_engine.recall.retrieval import retrieve, select, weigh
+from lamina_engine.recall.time_window import WindowCandidates, find_window
+from lamina_engine.recall.whose import find_scopes
 from lamina_engine.results import Chunk, Hit, Snippet
 from lamina_kernels.layouts import BOOL, F32, F64, I64
 
@@ -325,38 +324,9 @@ def _rank_pages(
 
 def _rank(memory: Memory, view: View, request: Request, page: Page, *, with_facts: bool) -> tuple[Ranking, Page | None]:
     """Run the lanes, score candidates and select hits of a page; return it with the next one."""
-    profile, window = request.profile, request.window
-    selection = select_rows(
-        view, request.where, request.since_us, request.until_us, invalidated=profile.invalidated > 0.0,
-        now_us=request.now_us,
-    )  # fmt: skip
-    if window is not None and (page.within or (window.alone and window.strict)):
-        selection = require_window(view, selection, window)
-    selection = require_scopes(selection, request.scopes)
-    operators, linkable = None, selection
-    if request.parsed is not None:
-        from lamina_engine.recall.clauses import apply_operators  # in few questions
-
-        operators = apply_operators(view, request.parsed, query_analyzer())
-        selection, linkable = operators.narrow(selection), operators.narrow_linked(selection)
-    bonuses = operators.bonuses if operators is not None else ()
-    unknown: tuple[str, ...] = ()
-    if request.candidates is not None:
-        from lamina_engine.recall.given import place_candidates  # few recalls bring any
-
-        nearest, selection, unknown = place_candidates(view, selection, request.candidates)
-        share = _given_share(memory, view, request)
-        words, lanes, query, corrections = ask_lanes(
-            memory, view, request, page.depth, selection, bonuses, vector=False
-        )
-        lanes, whole = (lanes[0], nearest), True
-    else:
-        share = _vector_share(memory, view, request)
-        words, lanes, query, corrections = ask_lanes(
-            memory, view, request, page.depth, selection, bonuses, vector=share > 0.0
-        )
-        share = share if query is not None else 0.0
-        whole = has_all(lanes, page.depth)
+    profile = request.profile
+    selected = select(view, request, page)
+    words, lanes, query, share, corrections, selection, whole, unknown = retrieve(memory, view, request, page, selected)
     facts = NOTHING
     if profile.facts.weight and view.snapshot.rows("facts"):
         facts = fact_lane(view, request, selection, memory.config.facts)
@@ -381,7 +351,9 @@ def _rank(memory: Memory, view: View, request: Request, page: Page, *, with_fact
 
         matches = functools.partial(own_matches, view, words, query, share)
         parents = count_parents(view, request, page, candidates.rows, order) if profile.neighbours.most else 0
-        candidates, order, linked = expand(view, request, linkable, candidates, order, intent, matches, parents)
+        candidates, order, linked = expand(
+            view, request, selected.linkable, candidates, order, intent, matches, parents
+        )
         order = page.leave_out(candidates, order)
     if profile.composite.on:
         from lamina_engine.recall.composite import score_composite  # no profile uses it by default
@@ -407,7 +379,7 @@ def _rank(memory: Memory, view: View, request: Request, page: Page, *, with_fact
     candidates = match_shown(view, words, query, candidates, kept, scored)
     found = Ranking(
         page, selection, query, share, words, lanes, facts, candidates, kept, folded, linked, composite, intent,
-        bool(near.size), corrections, operators, rate, above_zero, ranked, shown, passed, unknown,
+        bool(near.size), corrections, selected.operators, rate, above_zero, ranked, shown, passed, unknown,
     )  # fmt: skip
     return found, page.next(view, candidates, ranked, kept, whole)
 
@@ -459,14 +431,6 @@ def _rate_rows(
 def _extend(lane: Lane, rows: I64, scores: F64) -> Lane:
     """Return a lane with other rows below its own."""
     return Lane(np.concatenate([lane.rows, rows]), np.concatenate([lane.scores, scores]))
-
-
-def _given_share(memory: Memory, view: View, request: Request) -> float:
-    """Return the share of brought distances: the vector lane's, or all without vectors."""
-    share = request.profile.vector_share
-    if share is None:
-        share = memory.vector_share(view.snapshot.space) if view.vector_rows else 1.0
-    return share
 
 
 def _rows_by_time(view: View, request: Request, selection: Selection) -> I64:
@@ -547,22 +511,6 @@ def count_chunks(memory: Memory, filter_: Mapping[str, Any] | None) -> int:
 def _accepted(memory: Memory, view: View, filter_: Mapping[str, Any] | None, now_us: int | None) -> BOOL:
     node = parse_filter(filter_, memory.config.tz, memory.clock.now_us())
     return evaluate(node, view, live_mask(view, node, invalidated=False, now_us=now_us))
-
-
-def _vector_share(memory: Memory, view: View, request: Request) -> float:
-    """Return the vector lane's share of the score."""
-    if request.lanes == ("facts",):
-        return 0.0
-    if "lexical" not in request.lanes:
-        if view.snapshot.space is None and view.rows:
-            raise InvalidArgument(
-                "lanes=['vector'] was given, but this vault has no vectors; ask the lexical lane, or reindex with an embedder"
-            )
-        return 1.0 if view.vector_rows else 0.0
-    if "vector" not in request.lanes or not view.vector_rows:
-        return 0.0
-    share = request.profile.vector_share
-    return memory.vector_share(view.snapshot.space) if share is None else share
 
 
 def _intent(view: View, request: Request) -> str | None:

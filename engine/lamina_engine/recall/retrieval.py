@@ -1,4 +1,4 @@
-"""Lanes of a question: its words, weighed and corrected, its vector, and what they find."""
+"""Retrieval: the rows that a page may return, and what the lanes find among them."""
 
 from __future__ import annotations
 
@@ -7,27 +7,91 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
+from lamina_engine.errors import InvalidArgument
 from lamina_engine.index.analysis import QueryTerm, query_analyzer
 from lamina_engine.index.helper import claim_helper
 from lamina_engine.index.scoring import Bm25
 from lamina_engine.index.view import View
 from lamina_engine.profiles import Lexical
+from lamina_engine.recall.filters import select_rows
 from lamina_engine.recall.lanes import EMPTY, Bonus, Lane, PreferredRows, Selection, Words, vector_lane
+from lamina_engine.recall.pages import Page, has_all
 from lamina_engine.recall.relevance import WORD_TABLE
 from lamina_engine.recall.request import Request
-from lamina_engine.recall.time_window import WindowCandidates
-from lamina_engine.recall.whose import preferred_rows, weighing_rows
+from lamina_engine.recall.time_window import WindowCandidates, require_window
+from lamina_engine.recall.whose import preferred_rows, require_scopes, weighing_rows
 from lamina_kernels.layouts import F32
 
 if TYPE_CHECKING:
     from lamina_engine.embed.protocol import Embedder
     from lamina_engine.memory import Memory
+    from lamina_engine.recall.clauses import Operators
     from lamina_engine.recall.spelling import Corrections
 
 _HELPED_ROWS: Final = 1 << 16
 """Least rows at which the words are searched on another thread than the vectors: in smaller vaults that takes longer."""
 _HELPED_TEXT_ROWS: Final = 1 << 18
 """The same where the vector is made of the weighed words, so that less is left to share."""
+
+
+class Selected(NamedTuple):
+    """Rows that a page may return."""
+
+    rows: Selection
+    linkable: Selection
+    """Rows that links may bring."""
+    operators: Operators | None
+
+
+class Found(NamedTuple):
+    """What the lanes of a page found."""
+
+    words: Words
+    lanes: tuple[Lane, Lane]
+    query: F32 | None
+    share: float
+    corrections: Corrections
+    selection: Selection
+    whole: bool
+    """True if nothing lies behind the lanes."""
+    unknown: tuple[str, ...]
+
+
+def select(view: View, request: Request, page: Page) -> Selected:
+    """Return the rows that pass the filters, the time window, the scopes and the operators of a question."""
+    window = request.window
+    rows = select_rows(
+        view, request.where, request.since_us, request.until_us, invalidated=request.profile.invalidated > 0.0,
+        now_us=request.now_us,
+    )  # fmt: skip
+    if window is not None and (page.within or (window.alone and window.strict)):
+        rows = require_window(view, rows, window)
+    rows = require_scopes(rows, request.scopes)
+    if request.parsed is None:
+        return Selected(rows, rows, None)
+    from lamina_engine.recall.clauses import apply_operators  # in few questions
+
+    operators = apply_operators(view, request.parsed, query_analyzer())
+    return Selected(operators.narrow(rows), operators.narrow_linked(rows), operators)
+
+
+def retrieve(memory: Memory, view: View, request: Request, page: Page, selected: Selected) -> Found:
+    """Run the lanes, or take the candidates that the caller brought in place of the vectors."""
+    operators = selected.operators
+    bonuses = operators.bonuses if operators is not None else ()
+    if request.candidates is None:
+        share = _vector_share(memory, view, request)
+        words, lanes, query, corrections = ask_lanes(
+            memory, view, request, page.depth, selected.rows, bonuses, vector=share > 0.0
+        )
+        share = share if query is not None else 0.0
+        return Found(words, lanes, query, share, corrections, selected.rows, has_all(lanes, page.depth), ())
+    from lamina_engine.recall.given import place_candidates  # few recalls bring any
+
+    nearest, selection, unknown = place_candidates(view, selected.rows, request.candidates)
+    words, lanes, query, corrections = ask_lanes(memory, view, request, page.depth, selection, bonuses, vector=False)
+    share = _given_share(memory, view, request)
+    return Found(words, (lanes[0], nearest), query, share, corrections, selection, True, unknown)
 
 
 class _Question(NamedTuple):
@@ -167,3 +231,27 @@ def _correct(memory: Memory, view: View, request: Request, words: Words) -> Corr
 def bm25_of(p: Lexical) -> Bm25:
     """Return the scoring of words that a profile asks for."""
     return Bm25(k1=p.k1, b=p.b, body=p.body, header=p.header, context=p.context, surface=p.surface)
+
+
+def _given_share(memory: Memory, view: View, request: Request) -> float:
+    """Return the share of brought distances: the vector lane's, or all without vectors."""
+    share = request.profile.vector_share
+    if share is None:
+        share = memory.vector_share(view.snapshot.space) if view.vector_rows else 1.0
+    return share
+
+
+def _vector_share(memory: Memory, view: View, request: Request) -> float:
+    """Return the vector lane's share of the score."""
+    if request.lanes == ("facts",):
+        return 0.0
+    if "lexical" not in request.lanes:
+        if view.snapshot.space is None and view.rows:
+            raise InvalidArgument(
+                "lanes=['vector'] was given, but this vault has no vectors; ask the lexical lane, or reindex with an embedder"
+            )
+        return 1.0 if view.vector_rows else 0.0
+    if "vector" not in request.lanes or not view.vector_rows:
+        return 0.0
+    share = request.profile.vector_share
+    return memory.vector_share(view.snapshot.space) if share is None else share
