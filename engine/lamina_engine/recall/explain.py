@@ -149,7 +149,7 @@ class Explained:
         ]  # fmt: skip
 
     def _traits(self, rows: I64) -> list[dict[str, Any]]:
-        """Return the terms that few rows or questions have: of scaled age, role, turn, scope, boosts and time."""
+        """Return the terms of scaled age, role, turn, scope, boosts and time, if any."""
         view, request, scale = self._view, self._request, self._candidates.scale
         decay, found = request.profile.decay, list[dict[str, Any]]()
         columns = zip(
@@ -184,7 +184,7 @@ class Explained:
         return found
 
     def _sources(self, position: int, row: int) -> dict[str, Any]:
-        """Return the terms of what else than the lanes scored a candidate: composite scores, facts, links, pages."""
+        """Return the terms of composite scores, facts, links and pages."""
         terms: dict[str, Any] = {}
         if position in self._composite:
             terms["composite"] = self._composite[position]

@@ -44,7 +44,7 @@ class Selected(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What the lanes of a page found."""
+    """Result of the lanes of a page."""
 
     words: Words
     lanes: tuple[Lane, Lane]
@@ -58,7 +58,7 @@ class Found(NamedTuple):
 
 
 def select(view: View, request: Request, page: Page) -> Selected:
-    """Return the rows that pass the filters, the time window, the scopes and the operators of a question."""
+    """Return the rows that pass filters, time window, scopes and operators."""
     window = request.window
     rows = select_rows(
         view, request.where, request.since_us, request.until_us, invalidated=request.profile.invalidated > 0.0,
