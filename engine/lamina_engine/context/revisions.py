@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from lamina_engine.clock import US_PER_DAY
 from lamina_engine.context.content import content_words
+from lamina_engine.time import changes
 
 if TYPE_CHECKING:
     from lamina_engine.context.turn import Result
@@ -26,16 +27,7 @@ _SCORE: Final = 0.5
 _SOME: Final = 0.3
 _NEAR: Final = 0.7
 """Of that subject, or of the best score, what is enough where the result speaks of a change."""
-_CHANGE: Final = re.compile(
-    r"\b(?:instead|rather than|no longer|any ?more|mov(?:ed?|ing)|switch\w*|replac\w*|renam\w*|postpon\w*|delay\w*|drop(?:s|ped)?|remov\w*"
-    r"|chang\w*|rais\w+|lower(?:ed|s)?|increas\w*|reduc\w+|obsolete|deprecated|cancel\w*|revert\w*|gone"
-    r"|stop(?:ped)? using|from \w+ on(?:wards?)?|as of|effective|was \S*\d|not \S*\d"
-    r"|statt|stattdessen|anstatt|anstelle|nicht mehr|keine?n? mehr|wechs\w+|gewechselt"
-    r"|umgest\w+|ersetz\w*|verschoben|verschieb\w*|verlegt|geändert|erhöht|gesenkt"
-    r"|ab (?:sofort|dem|nächste[mnrs]?|\d+|ja|fe|mä|ap|ma|ju|au|se|ok|no|de)\w*"
-    r"|entfernt|abgeschafft|abgesagt|gestrichen|doch nicht|doch lieber)\b",
-    re.IGNORECASE,
-)
+_CHANGE: Final = re.compile(rf"\b(?:{changes.ANY}|(?:was|not) \S*\d)\b", re.IGNORECASE)
 _SENTENCE: Final = re.compile(r"(?<=[.!?;])\s+|\n+")
 
 
@@ -50,9 +42,9 @@ def place_revisions(results: Sequence[Result], kept: Sequence[int], prompt: str)
         if place in kept or not each.is_unfiled or each.created_us // US_PER_DAY <= best.created_us // US_PER_DAY:
             continue
         related = each.shared >= _SOME * best.shared > 0.0 or each.score >= _NEAR * best.score
-        changes = related and speaks_of_change(each.text, words)
-        if changes or (best.is_unfiled and _is_of_the_same(each, best) and each.score >= _SCORE * best.score):
-            rank = (changes, each.score, place)
+        is_change = related and speaks_of_change(each.text, words)
+        if is_change or (best.is_unfiled and _is_of_the_same(each, best) and each.score >= _SCORE * best.score):
+            rank = (is_change, each.score, place)
             found[each.session or place] = max(rank, found.get(each.session or place, rank))
     added = [place for _, _, place in sorted(found.values(), reverse=True)[:_MOST]]
     same = [place for place in (*kept, *added) if place in added or _is_of_the_same(results[place], best)]

@@ -16,44 +16,38 @@ from lamina_engine.facts.asking import Asking
 from lamina_engine.facts.sentences import Sentence
 from lamina_engine.facts.values import PATTERNS, find_values, is_name
 from lamina_engine.facts.wording import likeness, tokens
+from lamina_engine.time import changes
 
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_MOVES: Final = (
-    r"mov(?:e|es|ed|ing)|migrat\w+|postpon\w+|reschedul\w+|shift(?:s|ed)|verleg\w+|verschob\w*|verschieb\w*|umgezogen|umzug|"
-    r"vorgezogen"
-)
-_TAKES: Final = r"(?:takes?|took|taken|taking) over|übernimmt|übernahm|übernommen|übernehmen|inherit(?:s|ed)"
-_SWAPS: Final = r"replac\w+|ersetz\w+|abgelöst"
-_PARTICIPLES: Final = "ersetzt|abgelöst|abgeschafft|abgeschaltet|gekündigt|abgekündigt|verabschiedet"
-_GOES: Final = (
-    rf"{_SWAPS}|{_PARTICIPLES}|cancel\w+|drop(?:s|ped)?|retir\w+|abandon\w*|(?:gets?|got|getting) rid of|(?:gave|given) up|decommission\w*|"
-    r"discontinu\w+|remov(?:e|es|ed)|verabschied\w+|stopp(?:ed|ing)(?: using)?|"
-    r"no longer(?: (?:use|uses|have|has|run|runs|with|on|in|at|is|are))?"
-)
-_LEAVES: Final = r"(?:we|they|i|have|has)\s+(?:\w+\s+)?(?:switch|mov|migrat)\w+ (?:away )?from"
-_HANDS: Final = r"hand(?:s|ed)\b.*\bover|switch\w*|chang(?:e|es|ed)|wechsel\w+|gewechselt|umgestellt"
+_GOES: Final = f"{changes.REPLACED}|{changes.ENDED}"
+_TURNS: Final = f"{changes.SWITCHED}|{changes.RENAMED}|{changes.REVERTED}"
+_PASSES: Final = f"{changes.TAKEN_OVER}|{changes.HANDED_OVER}|{changes.ADJUSTED}|{_TURNS}|{_GOES}"
 _CHANGES: Final = {
     kind: re.compile(rf"\b(?:{verbs})\b", re.IGNORECASE)
     for kind, verbs in {
-        "who": f"{_TAKES}|{_GOES}|{_HANDS}", "when": rf"{_MOVES}|cancel\w+|chang(?:e|es|ed)",
-        **dict.fromkeys(("where", "which", "what"), f"{_MOVES}|{_TAKES}|{_GOES}|{_HANDS}"),
+        "who": _PASSES,
+        "when": f"{changes.MOVED}|{changes.ADJUSTED}|{changes.ENDED}",
+        **dict.fromkeys(("where", "which", "what"), f"{changes.MOVED}|{_PASSES}"),
+        **dict.fromkeys(("duration", "frequency", "amount", "measure"), changes.ADJUSTED),
     }.items()
-}  # fmt: skip
+}
 """Verbs that end a value of a kind."""
-_WAS: Final = (
-    r"(?:\((?:was|before|formerly|previously)|before(?: that)?,? (?:it was|with)?|previously|formerly|instead of|statt)"
-)
-_BEFORE: Final = r"(?:before|previously|formerly|earlier|not (?:any ?)?more|any ?more|not mehr|no longer)"
-_MOVED: Final = re.compile(rf"\b(?:{_MOVES})\b", re.IGNORECASE)
+_NO_LONGER: Final = rf"(?:{changes.NO_LONGER}|{changes.ANY_MORE}|not mehr)"
+_WAS: Final = rf"(?:\((?:was|before)|before(?: that)?,? (?:it was|with)?|{changes.FORMERLY}|{changes.INSTEAD_OF})"
+_BEFORE: Final = rf"(?:(?:before|earlier)(?! \w)|{changes.FORMERLY}|{_NO_LONGER})"
+_MOVED: Final = re.compile(rf"\b(?:{changes.MOVED})\b", re.IGNORECASE)
+_ADJUSTED: Final = re.compile(rf"\b(?:{changes.ADJUSTED}|{changes.RENAMED})\b", re.IGNORECASE)
 _CANCELLED: Final = re.compile(
-    r"\b(?:(?:is|was|has been) (?:now )?(?:cancel\w+|called off)|abgesagt|fällt aus)\b", re.IGNORECASE
+    rf"\b(?:(?:is|was|has been) (?:now )?(?:{changes.ENDED})|{changes.LAPSES})\b", re.IGNORECASE
 )
-_SWAPPED: Final = re.compile(rf"\b(?:{_SWAPS})\b", re.IGNORECASE)
-_TAKEN: Final = re.compile(rf"\b(?:{_TAKES})\b", re.IGNORECASE)
+_SWAPPED: Final = re.compile(rf"\b(?:{changes.REPLACED})\b", re.IGNORECASE)
+_TAKEN: Final = re.compile(rf"\b(?:{changes.TAKEN_OVER})\b", re.IGNORECASE)
+_LEFT: Final = re.compile(rf"{changes.MOVED}|{_TURNS}", re.IGNORECASE)
+_LEAVES: Final = rf"(?:we|they|i|have|has)\s+(?:\w+\s+)?(?:{changes.MOVED}|{_TURNS}) (?:away )?from"
 _UNSURE: Final = re.compile(
     r"\b(?:maybe|perhaps|might|could|would|should|will|plans?|planned|planning|consider\w*|think\w*|thought|ideas?|propos\w+|if|wants?|"
     r"wanted|wish\w*|discuss\w*|reject\w+|refus\w+|next (?:week|month|year|spring|summer|autumn|winter)|überleg\w+|woll\w+|soll\w*|"
@@ -75,6 +69,9 @@ _HELD_BY: Final = _words(
 """Words of questions for whoever takes a thing over."""
 _PREFIXES: Final = _words("statt an auf aus ab ein vor")
 """Ends of German questions that belong to the verb."""
+_ADVERBS: Final = _words(
+    "yesterday tomorrow again back forward away out off up early late home gestern wieder zurück weg"
+)
 _FOR: Final = re.compile(r"\bfor (?:the |our |a |an |its |this |that )?([\w-]+(?: [\w-]+)?)", re.IGNORECASE)
 _ABOUT: Final = _words("about of for with from on in at to during after before near behind")
 _OF: Final = _words("of about with near beside")
@@ -171,9 +168,12 @@ def _is_cancelled(sentence: Sentence, said: list[int]) -> bool:
 def find_subject(asking: Asking) -> list[str]:
     """Return the words for the subject of a question: nouns behind an article, and names."""
     found = {i: word.lower() for i, word in asking.names}
+    noun = asking.noun[: 1 if asking.is_german else None] if asking.kind == "which" else ()
+    asks_do = not {"do", "does"}.isdisjoint(asking.words)
     for i, word in asking.content:
-        is_verb = word.endswith("ed") or word in vocabulary.LIGHT_VERBS
-        if i and (asking.words[i - 1] in vocabulary.ARTICLES or (i - 1 in found and not is_verb)):
+        is_verb = word.endswith("ed") or word in vocabulary.LIGHT_VERBS or (asks_do and i == len(asking.words) - 1)
+        is_behind = i - 1 in found and not is_verb and not asking.is_german  # whose nouns are one word
+        if i in noun or is_behind or (i and asking.words[i - 1] in vocabulary.ARTICLES):
             found[i] = word
     if asking.is_german and asking.words[-1] in _PREFIXES:
         found.pop(len(asking.words) - 1, None)
@@ -184,8 +184,9 @@ def _comes(old: Value, sentence: Sentence) -> bool:
     """Return whether a sentence says that a value comes: "moved to Redis", "Mira takes over"."""
     return any(
         re.search(
-            rf"(?<!longer )(?<!not )\b(?:to|into|onto|by|with)\s+(?:(?:the|our|a)\s+)?(?:\w+\s+)?{word}(?!\w)|"
-            rf"\b(?:{_MOVES})\b.*\bon the {word}(?!\w)|\bon the {word}(?!\w).*\b(?:{_MOVES})\b|(?<!\w){word}\s+(?:\w+\s+)?(?:{_TAKES})\b",
+            rf"(?<!longer )(?<!not )(?<!used )\b(?:to|into|onto|by|with)\s+(?:(?:the|our|a)\s+)?(?:\w+\s+)?{word}(?!\w)|"
+            rf"\b(?:{changes.MOVED})\b.*\bon the {word}(?!\w)|\bon the {word}(?!\w).*\b(?:{changes.MOVED})\b|"
+            rf"(?<!\w){word}\s+(?:\w+\s+)?(?:{changes.TAKEN_OVER})\b",
             sentence.text,
             re.IGNORECASE,
         )
@@ -216,11 +217,16 @@ def _ends(asking: Asking, old: Value, sentence: Sentence, said: list[int]) -> bo
     first = next((word for word in after if not vocabulary.is_grammar(word)), "")
     if first in subjects:
         return True
+    left = "|".join(map(re.escape, old.names | old.numbers))
+    if (not first or _LEFT.fullmatch(change[0])) and re.search(
+        rf"\bfrom\s+(?:\w+\s+)?(?:{left})(?!\w)", sentence.text, re.IGNORECASE
+    ):
+        return True
     before = [word.lower() for word in tokens(sentence.text[: change.start()])]
     begin = next((k for k, word in enumerate(before) if word in subjects), None)
     # who replaces something else is not replaced
     is_done = begin is not None and not vocabulary.BEING.isdisjoint(before[begin:])
-    return is_done or (begin is not None and re.match(rf"{_MOVES}|hand", change[0], re.IGNORECASE) is not None)
+    return is_done or (begin is not None and re.match(rf"{changes.MOVED}|hand", change[0], re.IGNORECASE) is not None)
 
 
 def _is_aside(sentence: Sentence, said: list[int], change: int) -> bool:
@@ -244,9 +250,9 @@ def _is_gone(asking: Asking, old: Value, sentence: Sentence) -> bool:
     article = r"(?:(?:the|our|a|an|all|from|with)\s+)*"
     return any(
         re.search(
-            rf"\b(?:{_GOES}|{_LEAVES}|no longer(?:\s+\w+){{1,2}})\s+{article}{name}(?!['’\w-])|"
-            rf"(?<![\w-]){name}\s+(?:(?:is|are|was|were|has|have|been|now)\s+)+(?:{_GOES}|gone|history)\b|"
-            rf"(?<![\w-]){name}\s+(?:not mehr|{_PARTICIPLES})\b",
+            rf"\b(?:{_GOES}|{_LEAVES}|{_NO_LONGER}(?:\s+\w+){{0,2}})\s+{article}{name}(?!['’\w-])|"
+            rf"(?<![\w-]){name}\s+(?:(?:is|are|was|were|has|have|been|now)\s+)+(?:{_GOES}|history)\b|"
+            rf"(?<![\w-]){name}\s+(?:{_NO_LONGER}|{changes.LAPSES}|(?:(?:is|are|was|were)\s+(?:\w+\s+){{0,6}}?)?(?:{changes.PARTICIPLES}))\b",
             sentence.text,
             re.IGNORECASE,
         )
@@ -262,7 +268,9 @@ def _goes(asking: Asking, sentence: Sentence, said: list[int]) -> bool:
     """Return whether a sentence says that its subject is moved, or taken over."""
     if asking.kind in {"when", "where"}:
         pattern = _MOVED
-    elif asking.kind == "who" and not _HELD_BY.isdisjoint(asking.words):
+    elif asking.kind != "who":
+        pattern = _ADJUSTED
+    elif not _HELD_BY.isdisjoint(asking.words):
         pattern = _TAKEN
     else:
         return False
@@ -272,8 +280,18 @@ def _goes(asking: Asking, sentence: Sentence, said: list[int]) -> bool:
         before -= 1
     if any(_is_aside(sentence, said, change.start()) for change in pattern.finditer(sentence.text)):
         return False
-    near = " ".join(sentence.words[max(0, before - 1) : begin]), " ".join(sentence.words[end + 1 : end + 2 + _GAP])
-    return any(pattern.search(part) for part in near)
+    if pattern.search(" ".join(sentence.words[max(0, before - 1) : begin])):
+        return not _is_of_another(sentence, end)
+    return pattern.search(" ".join(sentence.words[end + 1 : end + 2 + _GAP])) is not None
+
+
+def _is_of_another(sentence: Sentence, end: int) -> bool:
+    """Return whether the words up to a position name a part of another thing: "the room's chairs"."""
+    after = re.search(rf"\b{re.escape(sentence.words[end])} ([^\W\d_]+)", sentence.text)
+    if after is None:
+        return False
+    word = after[1].lower()
+    return not (vocabulary.is_grammar(word) or word.endswith("ly") or word in _ADVERBS)
 
 
 def _tells(asking: Asking, old: Value, sentence: Sentence, said: list[int]) -> bool:

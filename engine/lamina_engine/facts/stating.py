@@ -9,6 +9,7 @@ from typing import Final
 from lamina_engine.facts.asking import DENIED, Asking
 from lamina_engine.facts.sentences import Sentence
 from lamina_engine.facts.wording import tokens
+from lamina_engine.time import changes
 
 _WAS: Final = re.compile(
     r"\b(?:before|formerly|previously|earlier|used to|was|were|until|old|former|from|last|moved|instead|replaced|went|switched|ended)\b",
@@ -31,7 +32,7 @@ _ONCE: Final = re.compile(
 _ASIDE: Final = re.compile(r"\([^)]*\)")
 OVER: Final = re.compile(r"\b(?:was|were|had)\b(?! \w+(?:ed|en|ilt|ade|old)\b)|['’]d had\b", re.IGNORECASE)
 """A form of the past that tells of no event whose outcome holds: "it was 65", unlike "it was raised"."""
-NOW: Final = re.compile(r"\b(?:now|since|currently|these days|nowadays|today)\b", re.IGNORECASE)
+NOW: Final = re.compile(rf"\b(?:now|since|currently|these days|nowadays|today|{changes.FROM_NOW_ON})\b", re.IGNORECASE)
 _NUMERO: Final = re.compile(r"\bno\. ?(?=\d)", re.IGNORECASE)
 _LIMIT: Final = re.compile(
     r"\b(?:no|not|never|none|nobody)\b(?=.*\b(?:longer|more|later|older|bigger|larger|higher|less|fewer|earlier|above|over|below|before|after)"

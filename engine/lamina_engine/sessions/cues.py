@@ -12,6 +12,7 @@ from itertools import islice, pairwise
 from typing import Final, NamedTuple
 
 from lamina_engine.index.analysis import STOP_WORDS
+from lamina_engine.time import changes
 
 _FENCE: Final = re.compile(r"(?:^|\n) {0,3}(```|~~~).*?(?:\n {0,3}\1[^\n]*|\Z)", re.DOTALL)
 _INSERTED: Final = re.compile(
@@ -71,7 +72,7 @@ _TALK_WORDS: Final = (
     "dass doch eine einen einfach erst ganz gibt habe haben immer jetzt kann lassen lieber machen mehr nehmen "
     "nicht noch oder raus schon sein sind statt über wieder wird zurück "
     "agreed because chose chosen decided decision entschieden geht gehen goes heißt keeps kommt kommen läuft laufen "
-    "liegt liegen runs steht stehen uses used using weil "
+    "liegt liegen runs steht stehen use uses used using don weil "
 )
 TALK: Final = frozenset(_TALK_WORDS.split())
 """Words of any talk: they do not say what is meant."""
@@ -292,11 +293,11 @@ _DECIDED: Final = re.compile(
 """Says that it is settled, whatever was proposed before."""
 _WITHDRAWN: Final = _cue(
     r"\b(?:(?:forget|scrap|ditch|drop|revert|undo|abandon) (?:about |the idea of |that idea of )?|(?:do|go|live) without |get rid of |"
-    r"instead of |rather than |(?:an)?statt |anstelle von |no longer |no more |nicht mehr |not (?=\w*\d)|"
+    rf"(?:{changes.INSTEAD_OF}|{changes.NO_LONGER}) |not (?=\w*\d)|"
     r"no (?=[^.,;:!?]{3,40} (?:at all|after all|any ?more)\b)|"
     r"lass(?:t|en wir)? das mit |(?:throw|take|rip|kick) (?=[^.,;:!?]{3,60} out\b))(?P<what>[^.,;:!?]{3,60})",
-    pieces="forget|scrap|ditch|drop|revert|undo|abandon|without|get rid of|instead of|rather than|statt |anstelle von|"
-    "no longer|no more|nicht mehr|not |no |lass|throw|take|rip|kick",
+    pieces="forget|scrap|ditch|drop|revert|undo|abandon|without|get rid of|instead of|rather than|place of|lieu of|statt |stelle|"
+    "no longer|no more|nicht |not |no |lass|throw|take|rip|kick",
 )
 _THEN_NO: Final = r"(?:then|in that case|dann)[, ]+(?:no|not|nein|nicht)"
 _REVERSAL: Final = _any(
@@ -323,8 +324,10 @@ _UNDOING: Final = re.compile(
     r"\b(?:cargo|npm|pnpm|yarn|pip3?|uv|poetry|bundle|gem|composer|dotnet|helm|docker|apt(?:-get)?|brew)\b.* (?:remove|rm|uninstall)\b",
     re.IGNORECASE,
 )
+_OVER: Final = r"(?<!take )(?<!takes )(?<!took )(?<!taken )(?<!taking )over(?! to\b)"
+"""Rather than: "Jinja over Mako", and not what is taken over."""
 _REJECTED: Final = re.compile(
-    r"\b(?:instead of|rather than|over|not|no longer|without|statt|anstelle von)\b [^,.;:!?]{1,40}", re.IGNORECASE
+    rf"\b(?:{changes.INSTEAD_OF}|{_OVER}|not|{changes.NO_LONGER}|without)\b [^,.;:!?]{{1,40}}", re.IGNORECASE
 )
 _ANEW: Final = _cue(r"\b(?:let'?s|let us|rather|instead|after all|make it|take|use|lieber|doch)\b")
 _OPTION: Final = re.compile(
@@ -401,7 +404,7 @@ _KEPT: Final = re.compile(
     r"(?= (?:until|till|because|since|as|for|and|but|when|while|if|instead|rather|bis|weil|und|statt)\b|[,.;:!?]|\Z)"
 )
 _GIVES_UP: Final = re.compile(
-    r"\b(?:from|replac\w+|drop\w*|leav\w+|away from|instead of|rather than|over|not|no longer|without|statt|von|ersetz\w+)\b "
+    rf"\b(?:from|leav\w+|{changes.REPLACED}|{changes.ENDED}|{changes.INSTEAD_OF}|{_OVER}|not|{changes.NO_LONGER}|without|von)\b "
     r"(?P<what>[^,.;:!?]{1,60}?)(?= (?:to|by|with|for|because|since|in|durch|zu|auf)\b|[,.;:!?]|\Z)"
 )
 _CHANGE: Final = re.compile(

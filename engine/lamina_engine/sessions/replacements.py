@@ -17,6 +17,7 @@ from lamina_engine import after_fork
 from lamina_engine.index.analysis import STOP_WORDS
 from lamina_engine.index.languages import function_words
 from lamina_engine.sessions import cues
+from lamina_engine.time import changes
 
 _TOLD: Final = re.compile(
     r"(?:The person decided|Decided|A standing rule, in the person's words)(?: \(.*?\))?(?:, asked [\"“].*[\"”])?: "
@@ -26,7 +27,7 @@ _TOLD: Final = re.compile(
 _MONTH: Final = r"(?:jan|feb|mar|mär|apr|may|mai|jun|jul|aug|sep|oct|okt|nov|dec|dez)[a-zä]*\b"
 _UNIT: Final = (
     r"(?:m?s|milliseconds?|sec(?:ond)?s?|min(?:ute)?s?|h|hours?|days?|weeks?|months?|years?|[kmgt]i?b|percent|rows|times|"
-    r"sekunden?|minuten?|stunden?|tagen?|wochen?|monaten?|jahren?|uhr)"
+    r"sekunden?|minuten?|stunden?|tagen?|wochen?|monaten?|jahren?|uhr|prozent|euros?|eur|dollars?|usd|pounds?|francs?|chf|cents?)"
 )
 _VALUES: Final = (
     ("date", re.compile(
@@ -44,29 +45,41 @@ _VALUES: Final = (
 )  # fmt: skip
 """Kinds of values: each is looked for in what the kinds before it left. A number without a unit may be a name: migration 12."""
 _UNITS: Final = re.compile(rf"\b{_UNIT}\b")
-_CHANGING: Final = (
-    r"(?:mov|postpon|push|shift|chang|rais|lower|reduc|increas|extend|shorten|delay|bump|"
-    r"verschieb|verschob|verleg|änder|erhöh|senk)\w*"
+_WHO: Final = re.compile(
+    rf"\b(?:[^\W\d_]{{1,40}} ){{1,3}}(?<!is )(?<!are )(?<!was )(?<!were )(?<!been )(?<!wird )(?<!wurde )(?<!wurden )"
+    rf"(?=(?:{changes.CHANGING}) (?!(?:to|from|by|back|off|on|auf|von|um)\b))"
 )
+"""Who changes something is not what it is about."""
 _CHANGED: Final = re.compile(
-    rf"(?:\b[^\W\d_]+ (?:has |have |had |hat |haben )?(?={_CHANGING} (?!(?:to|from|by|back|on|auf|von|um)\b)))?"
-    rf"\b{_CHANGING}|"
-    r"\b(?:bring|brought|put)\b(?= .{2,40}\b(?:forward|off)\b)|\b(?:is|are) now\b|\bnow(?: is| are)?\b|\bnew\b|\bneue[rsn]?\b|"
-    r"\b(?:jetzt|nun)\b|\bwas\b: ?|\binstead of\b|\brather than\b|\bstatt\b|\bno longer\b|\bnicht mehr\b"
+    rf"\b(?:{changes.CHANGING}|{changes.REVERTED}|(?:is|are) now|now(?: is| are)?|new|neue[rsn]?|jetzt|nun|was: ?|"
+    rf"{changes.NO_LONGER}|{changes.ANY_MORE}|{changes.INSTEAD_OF}|{changes.FORMERLY}|{changes.FROM_NOW_ON})\b"
 )
-"""Says that something is not as it was; with who did it, who is not what it is about."""
+"""Says that something is not as it was."""
+_WHAT: Final = r"(?P<what>(?:(?! (?:to|into|onto|in|by|with|and|as|for|from|auf|zu|nach|durch|mit|und|als|für)\b)[^,;:!?()]){1,40})"
+"""What is named behind a word, up to what is said of it."""
 _FORMER: Final = re.compile(
-    r"\b(?:was|were|from(?! now)|instead of|rather than|not|no longer|before|previously|"
-    r"statt|anstelle von|nicht mehr|von|war|bisher|vorher)\b:? "
-    r"(?:on |at |the |am |um |den |dem |der |die |das )?(?P<what>[^,;:!?()]{1,40})"
+    rf"\b(?:(?:was|were|war|waren)(?! (?:{changes.ANY})\b)|from(?! now| \S{{1,20}} on\b)|not|before|vo[nm]|vorher|"
+    rf"{changes.INSTEAD_OF}|{changes.NO_LONGER}|{changes.FORMERLY})\b:? (?:on |at |the |am |um |de[nmr] |die |das )?{_WHAT}"
 )
 """What is named as the old one."""
 _MOVED: Final = re.compile(
-    r"\b(?:switch|migrat|mov|chang|replac|wechsel|umstell|umzieh|zieh)\w* (?P<what>[^,.;:!?]{3,60}?) (?:over )?"
-    r"(?:to|into|onto|by|with|auf|nach|zu|durch|in) (?P<place>[^,.;:!?]{2,60})"
+    rf"\b(?:(?:{changes.CHANGING})(?: (?P<what>[^,.;:!?]{{3,60}}?))? (?:over )?(?:to|into|onto|by|with|auf|nach|zu|durch|in)|"
+    rf"{changes.NOW_CALLED}) (?P<place>[^,.;:!?]{{2,60}})"
 )
+_GIVES_UP: Final = re.compile(
+    rf"\b(?:{changes.ENDED}|{changes.REPLACED}|{changes.INSTEAD_OF}|{changes.FORMERLY}) {_WHAT}", re.IGNORECASE
+)
+"""What is over stands behind it: "we retired Solr"."""
+_OVER: Final = re.compile(
+    rf"\b(?:(?:is|are|was|were|been)(?: now)? (?:{changes.ENDED}|{changes.REPLACED})|{changes.HANDED_OVER}|{changes.LAPSES}|"
+    rf"{changes.ANY_MORE}|nicht mehr|doch nicht|(?:ist|sind|wird|wurden?)(?=.{{0,80}} (?:{changes.PARTICIPLES})\W*$))\b",
+    re.IGNORECASE,
+)
+"""What is over stands before it: "Solr was shut down"."""
+_LEAVES: Final = re.compile(rf"\b(?:{changes.CHANGING}|{changes.TAKEN_OVER}|{changes.REVERTED})\b", re.IGNORECASE)
+_LEFT: Final = re.compile(rf"\b(?:from|out of|vo[nm]) {_WHAT}", re.IGNORECASE)
 _PLACED: Final = re.compile(
-    r"\b(?:in|into|on|onto|with|via|using|through|auf|mit|über|bei|per) (?P<place>[^,.;:!?]{2,60})"
+    r"\b(?:called|named|heißt|in|into|on|onto|with|via|using|through|auf|mit|über|bei|per) (?P<place>[^,.;:!?]{2,60})"
 )
 _CLAUSE: Final = re.compile(
     r"[,;()–—?!]|:(?! ?\d)|(?<=[^\d\s]{2})\.|\b(?:because|since|so that|as it|weil|damit|denn|but|aber)\b"
@@ -85,6 +98,8 @@ _PER: Final = re.compile(r"\b(?:per|pro|je) \w+")
 _DENIED: Final = re.compile(r"\b(?:never|don't|do not|must not|mustn't|niemals|nie|kein\w*)\b[^,.;]*")
 _REASON: Final = re.compile(r"\b(?:because|since|so that|weil|denn|damit)\b[^,.;]*")
 _ENDING: Final = re.compile(r"(?<=\w{3})(?:ing|ed|en|es|s|e|n)\Z")
+_LONGEST: Final = 200
+"""Characters of a clause that are read for what it is about."""
 _SHARE: Final = 0.1
 """A word that more of the statements have names none of them."""
 
@@ -122,6 +137,7 @@ class Statement:
                 named = _words(of["what"]) if of is not None else frozenset()
             if named:
                 found.append((named, reverses))
+            found += [(each, False) for each in _read_ended(sentence) if each]
             before = sentence
         return found
 
@@ -130,20 +146,20 @@ class Statement:
         return frozenset(found["what"] for found in _FORMER.finditer(self.told.lower()))
 
     @cached_property
-    def _clauses(self) -> list[tuple[str, str, frozenset[str], bool]]:
+    def _clauses(self) -> list[tuple[str, str, list[str], bool]]:
         """Return kind, value and subject of clauses, and whether they say that this is new."""
         found = []
         for sentence in cues.sentences(self.told):
-            lowered = _SAID.sub(" ", _FORMER.sub(" ", sentence.lower()))
-            changes = _CHANGED.search(sentence.lower()) is not None
+            lowered = _WHO.sub(" ", _SAID.sub(" ", _FORMER.sub(" ", sentence.lower())))
+            is_change = _CHANGED.search(sentence.lower()) is not None
             for clause in _CLAUSE.split(lowered):
                 rest = clause
                 for kind, pattern in _VALUES:
                     values = pattern.findall(rest)
                     rest = pattern.sub(" ", rest)
                     if len(values) == 1:
-                        about = _words(_UNITS.sub(" ", _CHANGED.sub(" ", rest))) | {*_PER.findall(rest)}
-                        found.append((kind, values[0].replace(" ", ""), about, changes))
+                        about = content_words(_UNITS.sub(" ", _CHANGED.sub(" ", rest))) + _PER.findall(rest)
+                        found.append((kind, values[0].replace(" ", ""), about, is_change))
         return found
 
     @cached_property
@@ -152,9 +168,9 @@ class Statement:
         lowered = self.told.lower()
         found = []
         for match in _MOVED.finditer(lowered):
-            what = _words(match["what"])
-            if match["what"].startswith(("from ", "von ")):
-                what = _words(_CLAUSE.split(lowered[: match.start()])[-1]) or what
+            what = _words(match["what"] or "")
+            if not what or match["what"].startswith(("from ", "von ")):
+                what = _words(_CLAUSE.split(lowered[max(0, match.start() - _LONGEST) : match.start()])[-1]) or what
             if what and (place := _words(match["place"])):
                 found.append((what, place))
         return found
@@ -171,21 +187,24 @@ class Statement:
         for named, reverses in self._withdrawn:
             shared = named & older.words
             matter = (self.words - named) & older.words
-            is_all = older.words <= named or (reverses and named <= older.words and bool(shared - common))
+            is_all = {word for word in older.words if not word[0].isdigit()} <= named or (
+                reverses and named <= older.words and bool(shared - common)
+            )
             if 2 * len(shared) > len(named) and (is_all or matter - common):
                 return True
         return False
 
     def _gives_another_value(self, older: Statement) -> bool:
-        for kind, value, about, changes in self._clauses:
-            for other_kind, other, of, _ in older._clauses:
+        for kind, value, subject, is_change in self._clauses:
+            for other_kind, other, other_subject, _ in older._clauses:
+                about, of = frozenset(subject), frozenset(other_subject)
                 if kind != other_kind or value == other or not about or not of:
                     continue
                 is_former = any(other in former.replace(" ", "") for former in self._former)
                 if (
                     about == of
-                    or (changes and about <= of)
-                    or ((changes or is_former) and len(about & of) > 1 - is_former)
+                    or (is_change and about <= of)
+                    or ((is_change or is_former) and subject[0] in of and len(about & of) > 1 - is_former)
                 ):
                     return True
         return False
@@ -215,6 +234,16 @@ def _find_replaced(statements: Sequence[Statement]) -> Iterator[tuple[int, int]]
             if statements[later].replaces(older, common):
                 yield number, later
                 break
+
+
+def _read_ended(sentence: str) -> Iterator[frozenset[str]]:
+    """Yield the words of what a sentence says is over, or is left for something else."""
+    for clause in _CLAUSE.split(sentence):
+        yield from (_words(found["what"]) for found in _GIVES_UP.finditer(clause))
+        if (over := _OVER.search(clause)) is not None:
+            yield _words(clause[: over.start()])
+        if _LEAVES.search(clause) is not None:
+            yield from (_words(found["what"]) for found in _LEFT.finditer(clause))
 
 
 def content_words(text: str) -> list[str]:

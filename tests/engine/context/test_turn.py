@@ -649,6 +649,33 @@ def test_of_memories_that_were_added_the_newer_comes_first_and_others_stay_away(
     assert [item.id for item in vault.inject(prompt, "s").items] == told
 
 
+@pytest.mark.parametrize(
+    ("prompt", "older", "newer"),
+    [
+        ("where are the invoices archived?", "The invoices are archived in Paperless.", "The invoices were relocated to Docspell."),
+        ("who maintains the greenhouse?", "Ines maintains the greenhouse.", "Paul took over the greenhouse from Ines."),
+        ("which chat do we use?", "We use Mattermost as our chat.", "We phased out Mattermost, our chat is Zulip."),
+        ("welche Kasse nehmen wir?", "Wir nehmen Lightspeed als Kasse.", "Lightspeed wurde durch Orderbird als Kasse abgelöst."),
+        ("wie heißt das Lager?", "Das Lager heißt Nordhof.", "Das Lager wurde in Südhof umbenannt."),
+    ],
+)  # fmt: skip
+def test_a_change_is_told_by_whatever_verb(vault: Vault, prompt: str, older: str, newer: str) -> None:
+    rest = [
+        "Ducks sleep on one leg.",
+        "Karl bakes bread with rye.",
+        "Die Heizung im Flur ist laut.",
+        "Olives are sold by weight.",
+    ]
+    vault.add([{"text": text, "created_at": "2026-01-01"} for text in rest])
+    vault.add(
+        [
+            {"id": "older", "text": older, "created_at": "2026-01-02"},
+            {"id": "newer", "text": newer, "created_at": "2026-02-03"},
+        ]
+    )
+    assert [item.id for item in vault.inject(prompt, "s").items] == ["newer", "older"]
+
+
 def test_a_page_is_told_before_a_newer_page_that_is_less_about_it(tmp_path: Path) -> None:
     """Files are replaced by their newest versions: which of two is newer says nothing."""
     folder = tmp_path / "notes"

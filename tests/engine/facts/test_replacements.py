@@ -38,6 +38,14 @@ def replaced(question: str, old: str, new: str) -> bool | None:
         ("wo liegt das Archiv?", "Das Archiv liegt in Schrank 4.", "Das Archiv ist von Schrank 4 in den Keller umgezogen.", True),
         ("welche Warteschlange nehmen wir?", "Wir nehmen RabbitMQ als Warteschlange.", "Wir ersetzen RabbitMQ durch NATS.", True),
         ("wann ist die Sitzung?", "Die Sitzung ist am 3. Mai.", "Die Sitzung wurde vom 3. Mai auf den 9. Mai verschoben.", True),
+        ("which linter do we use?", "Our linter is Pylint.", "We swapped Pylint for Ruff as our linter.", True),
+        ("which chat do we use?", "Our chat is Mattermost.", "We phased out Mattermost, our chat is Zulip.", True),
+        ("what is the mascot called?", "The mascot is called Bramble.", "We renamed the mascot to Thistle.", True),
+        ("what is the upload limit?", "The upload limit is 20 MB.", "The upload limit was raised to 50 MB.", True),
+        ("how long is the warranty?", "The warranty is 24 months.", "The warranty was shortened to 12 months.", True),
+        ("when is the audit?", "The audit is on 4 March.", "The audit was brought forward from 4 March to 25 February.", True),
+        ("wie heißt das Lager?", "Das Lager heißt Nordhof.", "Das Lager wurde von Nordhof in Südhof umbenannt.", True),
+        ("welche Kasse nehmen wir?", "Wir nehmen Lightspeed als Kasse.", "Lightspeed wurde durch Orderbird als Kasse abgelöst.", True),
     ],
 )  # fmt: skip
 def test_a_change_of_the_same_subject_ends_a_value(question: str, old: str, new: str, holds: bool) -> None:
@@ -61,6 +69,9 @@ def test_a_change_of_the_same_subject_ends_a_value(question: str, old: str, new:
         ("when is the fair?", "The fair is on 14 June.", "The meeting about the fair was moved to 3 May."),
         ("when is the fair?", "The fair is on 2026-06-14.", "The demo before the fair on 2026-06-14 is cancelled."),
         ("wo liegt das Archiv?", "Das Archiv liegt in Schrank 4.", "Die Ordner aus Schrank 4 wurden ersetzt."),
+        ("where is the meeting room?", "The meeting room is in the Linden building.", "We moved the meeting room chairs to the cellar."),
+        ("which linter do we use?", "Our linter is Pylint.", "Instead of arguing about the linter, run Pylint before each push."),
+        ("what is the heap size?", "The heap size is 4 GB.", "The stack size was reduced to 1 GB."),
         ("wer ist der Hausmeister?", "Der Hausmeister ist Olaf Brandt.", "Olaf Brandt hat die Lampe ersetzt."),
     ],
 )  # fmt: skip

@@ -99,6 +99,16 @@ from tests.engine.sessions.workday import days
             "JSON levels are slow to load. Go back to binary levels.",
         ),
         ("I would take mail, because SMS cost money.", "Send reminders by SMS instead of mail, the doctor pays."),
+        ("Our broker is Mosquitto.", "Mosquitto was superseded by EMQX as our broker."),
+        ("Our chat is Mattermost.", "We phased out Mattermost, our chat is Zulip."),
+        ("Ines maintains the greenhouse.", "Paul took over the greenhouse from Ines."),
+        ("The mascot is called Bramble.", "The mascot was renamed to Thistle."),
+        ("The board meeting is on 2026-05-06.", "The board meeting was pushed back to 2026-05-13."),
+        ("The trial period is 14 days.", "The trial period was extended from 14 days to 30 days."),
+        ("The flea market is on 2026-08-02.", "The flea market was called off."),
+        ("Die Ersatzteile lagern in Halle 2.", "Die Ersatzteile wurden von Halle 2 in Halle 5 verlagert."),
+        ("Otto Brandt leitet die Werkstatt.", "Eva Blum löst Otto Brandt als Leiterin der Werkstatt ab."),
+        ("Die Zeitung heißt Morgenblatt.", "Die Zeitung heißt jetzt Abendblatt."),
     ],
 )
 def test_a_statement_takes_the_place_of_another(older: str, newer: str) -> None:
@@ -186,6 +196,14 @@ def test_a_statement_takes_the_place_of_another(older: str, newer: str) -> None:
             "Die Anmeldungen kommen in PostgreSQL statt in Redis.",
         ),
         ("The demo is on 2026-12-04.", "The demo is noted. Go back to the parser."),
+        ("The meeting room is in the Linden building.", "We moved the meeting room chairs to the cellar."),
+        ("A call may take 3 minutes.", "A break takes no longer than 5 minutes."),
+        ("Our linter is Pylint.", "Instead of arguing about the linter, run Pylint before each push."),
+        ("The harvest party is on 2026-09-12.", "The rehearsal for the harvest party was moved to 2026-09-10."),
+        ("The entry fee is 8 euros.", "The parking fee was raised to 9 euros."),
+        ("Lena owns the roster.", "Lena took over the keys from Omar."),
+        ("Our chat is Mattermost.", "Mattermost dropped two messages during the storm."),
+        ("Otto Brandt leitet die Werkstatt.", "Otto Brandt hat in der Werkstatt die Lampen gewechselt."),
     ],
 )
 def test_statements_that_both_stand(older: str, newer: str) -> None:
