@@ -119,9 +119,9 @@ class Statement:
         return _words(_DENIED.sub(" ", _FORMER.sub(" ", _REASON.sub(" ", cues.affirmed(self.told).lower()))))
 
     @cached_property
-    def _withdrawn(self) -> list[tuple[frozenset[str], bool]]:
-        """Return what its sentences give up, each with True for one that says nothing else."""
-        found: list[tuple[frozenset[str], bool]] = []
+    def _withdrawn(self) -> list[tuple[frozenset[str], bool, frozenset[str]]]:
+        """Return what its sentences give up, with True for one that says nothing else, and for what."""
+        found: list[tuple[frozenset[str], bool, frozenset[str]]] = []
         before = self._finding
         for sentence in cues.sentences(self.told):
             reverses = cues.is_reversal(sentence)
@@ -133,11 +133,11 @@ class Statement:
                 and not named
                 and (cues.points_back(sentence) or not _words(before).isdisjoint(_words(sentence)))
             ):
-                of = _SUBJECT.match(before.lower())
-                named = _words(of["what"]) if of is not None else frozenset()
+                subject = _SUBJECT.match(before.lower())
+                named = _words(subject["what"]) if subject is not None else frozenset()
             if named:
-                found.append((named, reverses))
-            found += [(each, False) for each in _read_ended(sentence) if each]
+                found.append((named, reverses, frozenset()))
+            found += [(each, False, of) for each, of in _read_ended(sentence) if each]
             before = sentence
         return found
 
@@ -184,13 +184,13 @@ class Statement:
         return self._gives_up(older, common) or self._gives_another_value(older) or self._gives_another_place(older)
 
     def _gives_up(self, older: Statement, common: frozenset[str]) -> bool:
-        for named, reverses in self._withdrawn:
+        for named, reverses, of in self._withdrawn:
             shared = named & older.words
             matter = (self.words - named) & older.words
             is_all = {word for word in older.words if not word[0].isdigit()} <= named or (
                 reverses and named <= older.words and bool(shared - common)
             )
-            if 2 * len(shared) > len(named) and (is_all or matter - common):
+            if 2 * len(shared) > len(named) and of <= older.words and (is_all or matter - common):
                 return True
         return False
 
@@ -236,14 +236,16 @@ def _find_replaced(statements: Sequence[Statement]) -> Iterator[tuple[int, int]]
                 break
 
 
-def _read_ended(sentence: str) -> Iterator[frozenset[str]]:
-    """Yield the words of what a sentence says is over, or is left for something else."""
+def _read_ended(sentence: str) -> Iterator[tuple[frozenset[str], frozenset[str]]]:
+    """Yield the words of what a sentence says is over, or is left for something else, and by what."""
     for clause in _CLAUSE.split(sentence):
-        yield from (_words(found["what"]) for found in _GIVES_UP.finditer(clause))
+        yield from ((_words(found["what"]), frozenset()) for found in _GIVES_UP.finditer(clause))
         if (over := _OVER.search(clause)) is not None:
-            yield _words(clause[: over.start()])
-        if _LEAVES.search(clause) is not None:
-            yield from (_words(found["what"]) for found in _LEFT.finditer(clause))
+            yield _words(clause[: over.start()]), frozenset()
+        verb, left = _LEAVES.search(clause), _LEFT.search(clause)
+        if verb is not None and left is not None:
+            moved = _words(clause[verb.end() : left.start()]) or _words(clause[: verb.start()])
+            yield _words(left["what"]), moved if verb.end() < left.start() else frozenset()
 
 
 def content_words(text: str) -> list[str]:

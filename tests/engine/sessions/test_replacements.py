@@ -202,6 +202,8 @@ def test_a_statement_takes_the_place_of_another(older: str, newer: str) -> None:
         ("The harvest party is on 2026-09-12.", "The rehearsal for the harvest party was moved to 2026-09-10."),
         ("The entry fee is 8 euros.", "The parking fee was raised to 9 euros."),
         ("Lena owns the roster.", "Lena took over the keys from Omar."),
+        ("The choir rehearses in the hall.", "Rosa moved the chairs of the choir from the hall to the barn."),
+        ("The choir rehearses in the hall.", "The chairs of the choir were moved from the hall to the barn."),
         ("Our chat is Mattermost.", "Mattermost dropped two messages during the storm."),
         ("Otto Brandt leitet die Werkstatt.", "Otto Brandt hat in der Werkstatt die Lampen gewechselt."),
     ],
