@@ -51,8 +51,7 @@ _LEAVES: Final = rf"(?:we|they|i|have|has)\s+(?:\w+\s+)?(?:{changes.MOVED}|{_TUR
 _UNSURE: Final = re.compile(
     r"\b(?:maybe|perhaps|might|could|would|should|will|plans?|planned|planning|consider\w*|think\w*|thought|ideas?|propos\w+|if|wants?|"
     r"wanted|wish\w*|discuss\w*|reject\w+|refus\w+|next (?:week|month|year|spring|summer|autumn|winter)|überleg\w+|woll\w+|soll\w*|"
-    r"falls)\b|"
-    r"(?:\b(?:not|never|nobody)|n['’]t) (?:yet )?(?:be |been |to )?(?:mov|replac|switch|migrat|drop|cancel|tak|chang|remov)",
+    rf"falls|{changes.DENIED})\b",
     re.IGNORECASE,
 )  # fmt: skip
 """Words of plans, and denials of a change."""

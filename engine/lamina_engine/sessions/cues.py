@@ -486,7 +486,7 @@ def proposals(reply: str) -> Iterator[str]:
     """Yield what a reply proposes, each with the sentence before it, which says of what."""
     before = ""
     for sentence in sentences(reply) if _holds(_PROPOSAL, reply.replace("\u2019", "'")) else ():
-        if 20 <= len(sentence) <= 400 and _holds(_PROPOSAL, sentence) and not _is_question(sentence):
+        if 20 <= len(sentence) <= 400 and _holds(_PROPOSAL, sentence) and not is_question(sentence):
             yield f"{before} {sentence}" if 0 < len(before) <= _SUBJECT_CHARS else sentence
         before = sentence
 
@@ -517,7 +517,7 @@ def affirmed(text: str) -> str:
 
 def is_reversal(sentence: str) -> bool:
     """Return whether a person's sentence takes something back."""
-    return _holds(_REVERSAL, sentence) and not _is_question(sentence)
+    return _holds(_REVERSAL, sentence) and not is_question(sentence)
 
 
 def says_instead(sentence: str) -> bool:
@@ -529,7 +529,7 @@ def kept_words(sentence: str) -> frozenset[str] | None:
     """Return the words of what a person stays with; None where the sentence says nothing of it."""
     lowered = sentence.lower()
     found = _KEPT.search(lowered) if any(word in lowered for word in ("stay", "stick", "bleib")) else None
-    return None if found is None or _is_question(sentence) else _names(found["what"])
+    return None if found is None or is_question(sentence) else _names(found["what"])
 
 
 def confirms(kept: frozenset[str], decision: str) -> bool:
@@ -649,7 +649,7 @@ def is_user_decision(sentence: str) -> bool:
 
 def _settles(cue: Cue, sentence: str) -> bool:
     """Return whether a cue of settling stands in a sentence, and not only in a quotation."""
-    if not _holds(cue, sentence) or _is_question(sentence) or _holds(_NOT_SETTLED, sentence):
+    if not _holds(cue, sentence) or is_question(sentence) or _holds(_NOT_SETTLED, sentence):
         return False
     own = _unquoted(sentence)
     return own == sentence or _holds(cue, own)
@@ -685,7 +685,7 @@ def is_cause(sentence: str) -> bool:
 
 def is_put_off(sentence: str) -> bool:
     """Return whether a person's sentence leaves something for later."""
-    return (_holds(_LATER, sentence) or _MARKED.search(sentence) is not None) and not _is_question(sentence)
+    return (_holds(_LATER, sentence) or _MARKED.search(sentence) is not None) and not is_question(sentence)
 
 
 def names_open_point(reply: str) -> bool:
@@ -761,5 +761,6 @@ def summary_points(summary: str) -> Iterator[str]:
                     yield point
 
 
-def _is_question(sentence: str) -> bool:
+def is_question(sentence: str) -> bool:
+    """Return whether a sentence asks, or supposes something."""
     return sentence.rstrip("\"')").endswith("?") or _HYPOTHETICAL.match(sentence) is not None

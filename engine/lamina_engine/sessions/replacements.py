@@ -77,6 +77,7 @@ _OVER: Final = re.compile(
 )
 """What is over stands before it: "Solr was shut down"."""
 _LEAVES: Final = re.compile(rf"\b(?:{changes.CHANGING}|{changes.TAKEN_OVER}|{changes.REVERTED})\b", re.IGNORECASE)
+_DENIES: Final = re.compile(rf"\b(?:{changes.DENIED})\b", re.IGNORECASE)
 _LEFT: Final = re.compile(rf"\b(?:from|out of|vo[nm]) {_WHAT}", re.IGNORECASE)
 _PLACED: Final = re.compile(
     r"\b(?:called|named|heißt|in|into|on|onto|with|via|using|through|auf|mit|über|bei|per) (?P<place>[^,.;:!?]{2,60})"
@@ -124,6 +125,8 @@ class Statement:
         found: list[tuple[frozenset[str], bool, frozenset[str]]] = []
         before = self._finding
         for sentence in cues.sentences(self.told):
+            if cues.is_question(sentence) or _DENIES.search(sentence) is not None:
+                continue
             reverses = cues.is_reversal(sentence)
             named = _words(" ".join(cues.withdrawn_words(sentence)))
             if reverses and not named and _TOO_MUCH.search(sentence.lower()):

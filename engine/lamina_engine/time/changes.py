@@ -77,6 +77,11 @@ FROM_NOW_ON: Final = (
 """Beside the new one."""
 CHANGING: Final = f"{MOVED}|{ADJUSTED}|{REPLACED}|{SWITCHED}|{RENAMED}"
 """Verbs of what is afterwards, in another way."""
+DENIED: Final = (
+    rf"(?:not|never|nobody|\w{{1,8}}n['’]t|nicht|nie|niemand)(?: (?:yet|be|been|to|going|wants?|wanted)){{0,3}} "
+    rf"(?:{CHANGING}|{TAKEN_OVER}|{ENDED}|{REVERTED})"
+)
+"""No change, said with the words of one."""
 ANY: Final = (
     f"{CHANGING}|{TAKEN_OVER}|{HANDED_OVER}|{ENDED}|{REVERTED}|{NO_LONGER}|{ANY_MORE}|{INSTEAD_OF}|instead|stattdessen|{FORMERLY}|"
     f"{FROM_NOW_ON}"
