@@ -285,7 +285,7 @@ def _goes(asking: Asking, sentence: Sentence, said: list[int]) -> bool:
 
 
 def _is_of_another(sentence: Sentence, end: int) -> bool:
-    """Return whether the words up to a position name a part of another thing: "the room's chairs"."""
+    """Return whether a noun follows what was named: "we moved the meeting room chairs"."""
     after = re.search(rf"\b{re.escape(sentence.words[end])} ([^\W\d_]+)", sentence.text)
     if after is None:
         return False

@@ -76,9 +76,10 @@ _OVER: Final = re.compile(
     re.IGNORECASE,
 )
 """What is over stands before it: "Solr was shut down"."""
-_LEAVES: Final = re.compile(rf"\b(?:{changes.CHANGING}|{changes.TAKEN_OVER}|{changes.REVERTED})\b", re.IGNORECASE)
 _DENIES: Final = re.compile(rf"\b(?:{changes.DENIED})\b", re.IGNORECASE)
+_LEAVES: Final = re.compile(rf"\b(?:{changes.CHANGING}|{changes.TAKEN_OVER}|{changes.REVERTED})\b", re.IGNORECASE)
 _LEFT: Final = re.compile(rf"\b(?:from|out of|vo[nm]) {_WHAT}", re.IGNORECASE)
+"""What is left stands behind it, in a clause with a verb that leaves: "moved from the hall"."""
 _PLACED: Final = re.compile(
     r"\b(?:called|named|heißt|in|into|on|onto|with|via|using|through|auf|mit|über|bei|per) (?P<place>[^,.;:!?]{2,60})"
 )
@@ -121,7 +122,10 @@ class Statement:
 
     @cached_property
     def _withdrawn(self) -> list[tuple[frozenset[str], bool, frozenset[str]]]:
-        """Return what its sentences give up, with True for one that says nothing else, and for what."""
+        """Return what its sentences give up.
+
+        With it come True for a sentence that says nothing else, and the words of what is moved away from it.
+        """
         found: list[tuple[frozenset[str], bool, frozenset[str]]] = []
         before = self._finding
         for sentence in cues.sentences(self.told):
@@ -240,7 +244,7 @@ def _find_replaced(statements: Sequence[Statement]) -> Iterator[tuple[int, int]]
 
 
 def _read_ended(sentence: str) -> Iterator[tuple[frozenset[str], frozenset[str]]]:
-    """Yield the words of what a sentence says is over, or is left for something else, and by what."""
+    """Yield the words of what is over by a sentence, or left, with those of what leaves it."""
     for clause in _CLAUSE.split(sentence):
         yield from ((_words(found["what"]), frozenset()) for found in _GIVES_UP.finditer(clause))
         if (over := _OVER.search(clause)) is not None:
