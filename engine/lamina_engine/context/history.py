@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from lamina_engine.chunks.reading import chunks_at
 from lamina_engine.clock import MISSING_US
 from lamina_engine.context.bootstrap import HANDOFFS
-from lamina_engine.context.leftovers import find_open_points, is_spoken_of
+from lamina_engine.context.leftovers import find_open_points
 from lamina_engine.context.memories import day_text, item_of_chunk, shorten_item
 from lamina_engine.context.retrospect import (
     asks_for_decisions,
@@ -28,6 +28,7 @@ from lamina_engine.recall.pipeline import list_chunks, recall_rows
 from lamina_engine.recall.request import make_request
 from lamina_engine.recall.sessions import find_sessions
 from lamina_engine.recall.time_window import find_window
+from lamina_engine.sessions.closures import Talk
 from lamina_engine.sessions.cues import open_points
 
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ def _points_of(entry: _Entry) -> list[str]:
 def _spoken_of_again(point: str, later: list[_Entry]) -> str:
     """Return a remark for a point of which a later session spoke."""
     for each in reversed(later):  # the next one first
-        if is_spoken_of(point, [each.chunk.text]):
+        if Talk([each.chunk.text]).speaks_of(point):
             return f" (spoken of again on {day_text(each.at_us)})"
     return ""
 

@@ -178,6 +178,8 @@ _DATE: Final = (
 _USER_DECISION: Final = _any(
     r"let(?:'?s| us) (?:rather )?(?:use|go with|stick|keep|drop|not|do|switch|take|make|call|leave|put|stay|skip|move|have|store|add|"
     r"avoid|forget|throw|get|revert)\b",
+    r"(?:^|(?<=[^\W\d_]{2}[.:!] ))(?:(?:please|then|and|so|ok(?:ay)?)\b,? )*(?:set|raise|lower|limit|cap|reduce|increase) "
+    r"(?:[^\s,;.!?]+ ){1,5}(?:to|at) \d",
     r"^agreed\b[,.;:!]? *\w|^(?:ok(?:ay)?|yes|good|fine|right),? so\b",
     r"(?:make|give|set|keep|limit|raise|lower|cap)\b (?:it|this|that|them|these|those|the|each|every)\b.*\d",
     r"(?:^|(?<=[^\W\d_]{2}[.:!] ))(?:[\w.=-]+ ){0,4}[\w.-]+, not (?!yet|sure|now|really|only)[\w.-]+",
@@ -215,9 +217,22 @@ _AGENT_DECISION: Final = _any(
     pieces="decided|chose|opted|go with|going with|went with|picked|settled on|instead|rather|because|since|"
     "so that|decision|agreed|entsch",
 )
+_NAME: Final = r"[^\W\d][^\s\d,;:!?]*(?<!\.)"
+_NAMED_USE: Final = (
+    r"(?:^|(?<=[,;:.!] )|\b(?:please|bitte|always|just|only) )(?:use|take|nimm|nutze?|benutze?|verwende) "
+    rf"(?:only |nur )?{_NAME}"
+)
+"""A tool or a unit by its one word: with an article or a number it is a choice of the moment."""
+_NEVER_DE: Final = r"(?<!noch )nie(?:mals)?(?! wieder[.!]?\Z)|(?:auf|unter) kein(?:en|e) (?:fall|umständen)"
+_REPORTS_DE: Final = (
+    r"ha(?:be|t|st|ben|bt|tten?|ttest)|ist|sind|bin|bist|seid|waren?|warst|wurden?|wird|werden|würden?|kann|können|konnten?|wollten?|"
+    r"ich|wir|man"
+)
+"""Says what was or will be, and orders nothing."""
 _RULE: Final = _any(
     r"(?:^|(?<=[,;:–—])|(?<=[,;:–—] )|\bplease |\band |\bbut |\byou (?:must |should )?|\bwe (?:must |should )?)(?:always|never)\b"
-    r"(?!\s+(?:mind|been|works?|worked|seen|loads?))",
+    r"(?!\s+(?:mind|been|works?|seen|loads?|got|had|did|was|were|went|saw|knew|came|found|made|said|took|ran|wrote|thought|"
+    r"(?!need|feed|embed|seed|exceed|proceed)[^\W\d_]{2,}ed)\b)",
     r"(?:from now on|in (?:the )?future,|don't ever|every time you|remember that\b|keep in mind|by convention)\b",
     r"our (?:convention|policy|rule|standard)\b|must (?:never|always)\b|rules?\s*:",
     r"we (?:must|may|can) ?not\b.*\b(?:before|until|unless|without)\b",
@@ -225,9 +240,20 @@ _RULE: Final = _any(
     r"(?:immer|niemals|ab jetzt|ab sofort)\b",
     r"next time,? (?:please |you (?:should |must )|we (?:should |must )?)?(?:use|take|call|ask|tell|avoid|wait|don't|do not|make sure)\b",
     r"nächstes mal (?:bitte )?(?:nimm|nutze?|benutze?|verwende|frage?)\b",
+    r"(?:(?:keep|leave) )?(?:your|all) hands off (?!approach|mode)",
+    r"(?:^(?:please,? )?|(?<=[,;:.!] )(?:please,? )?)hands off (?!approach|mode)",
+    r"(?:finger|hände|pfoten) weg\b|die finger von\b|off[- ]limits\b|(?:ist|sind|bleibt|bleiben) tabu\b",
+    rf"{_NAMED_USE}, (?:and |und )?(?:not|never|no|nicht|nie|kein\w*) {_NAME}(?=[.,;!]|\Z)",
+    rf"nur {_NAME} (?!habe?n\b|ware?n\b|sind\b|wurden\b)\w+en, (?:und )?(?:nicht|nie|kein\w*) {_NAME}(?=[.,;!]|\Z)",
+    rf"(?:only|nur) {_NAME}, (?:and |und )?(?:never|nie|niemals) {_NAME}(?=[.,;!]|\Z)",
+    rf"(?:^|(?<=[,;:.!] ))(?![^,;.!]*\b(?:{_REPORTS_DE})\b)[^,;.!]*?\b(?:{_NEVER_DE}) [^,;.!]*\w(?:en|rn|ln)(?=[,;.!]|\Z)",
+    rf"bitte (?:[^\s,;.!?]+ ){{0,4}}?(?:{_NEVER_DE})\b",
+    rf"(?:darf|darfst|dürft|dürfen|sollst|sollt|muss|musst) (?:[^\s,;.!?]+ ){{0,6}}?(?:{_NEVER_DE})\b",
+    r"(?!hast|bist|warst|hattest|wirst|kannst|weißt|schaffst|glaubst|errätst|findest|hat|ist|war|habt|seid)"
+    rf"[^\W\d_]+t (?:du|ihr) (?:[^\s,;.!?]+ ){{0,6}}?(?:{_NEVER_DE})\b",
     pieces="always|ever|from now on|in future|in the future|remember that|keep in mind|by convention|our |must|"
     "rule|we may|we can|this project|this repo|this codebase|immer|niemals|ab jetzt|ab sofort|next time|"
-    "nächstes mal",
+    "nächstes mal|hands off| weg|finger|off-limits|off limits|tabu|, |nie|keine",
 )
 _CAUSE: Final = _any(
     r"(?:that's why|root cause|culprit|turns? out|turned out|the trick)\b",
@@ -241,19 +267,30 @@ _TO_DO: Final = r"to-do\b|todos?(?=\s*[:(\[]| (?:list|items?|comments?|notes?)\b
 _MARKED: Final = re.compile(r"\bTODO\b")
 _LATER: Final = _any(
     r"not (?:before|until)\b|only after\b|(?:on|to) the (?:to-?do )?list\b|(?:stays?|leave it) open\b",
+    r"not (?:today|this week)\b|(?:heute|diese woche) nicht mehr\b|nicht (?:heute|diese woche)\b",
     r"(?:later|tomorrow|next (?:time|session|week|sprint|month)|another (?:day|time|pr)|follow[- ]?ups?|not now|for now)\b",
     r"(?:park (?:it|this|that)|don't forget|remind me|still (?:need|have|needs) to|separate (?:pr|ticket|issue))\b",
     _TO_DO,
     r"(?:morgen|später|nächste[sn]? (?:mal|woche))\b",
-    pieces="not before|not until|only after| list| open|later|tomorrow|next |another |follow|now|park |"
+    pieces="not today|not this week|nicht|not before|not until|only after| list| open|later|tomorrow|next |another |follow|now|park |"
     "don't forget|remind me|still |separate |to-do|todo|morgen|später|nächste",
 )
+_THINGS: Final = r"(?:tasks?|issues?|items?|points?|problems?|questions?|steps?|failures?|errors?|warnings?|todos?)"
+_MARK_WORDS: Final = (
+    r"(?:(?:still |noch )?(?:open|offen|left|to-?do|to do|missing|pending|remaining|unsolved|unfinished)(?: points?)?|"
+    r"(?:still |noch )?(?:not|nicht) (?:yet )?(?:done|fixed|solved|finished|erledigt|fertig|gemacht|gelöst|behoben)|"
+    r"(?:noch )?(?:zu tun|ausstehend)|es fehlt(?: noch)?|fehlt noch|offen (?:ist|bleibt)(?: noch)?)"
+)
+"""Words that mark an open point as one."""
 _OPEN: Final = _any(
-    r"(?:next steps?|remaining|remains?|outstanding|not yet|yet to|left to do|follow[- ]?ups?|out of scope)\b",
+    r"(?:next steps?|outstanding|not yet|yet to|left to do|follow[- ]?ups?|out of scope)\b",
+    rf"remaining (?:work|{_THINGS})\b|remaining\s*:|(?:{_THINGS}|work) (?:is |are )?remain(?:s|ing)?\b(?! (?:at|on|with|the same)\b)",
+    r"remains?(?= (?:to\b|(?:still |yet )?(?:open|unclear|unknown|broken|missing|un(?!changed|affected|touched|altered|modified)\w+ed)\b))",
+    r"(?:^|what |that )remains?\s*[:.]",
     _TO_DO,
-    r"still (?:needs?|to|missing|open|fails?|failing|pending|have|has|unclear|broken|not)\b",
+    r"still (?:needs?|to|missing|open|fails?|failing|pending|ha(?:ve|s) (?:to|no)|unclear|broken|not)\b",
     r"(?:open (?:question|issue|point|item)s?|left (?:for|open|out)|untested|unverified|unfinished|blocked|waiting (?:for|on))\b",
-    r"^(?:still )?(?:open|left|missing|pending|offen)\s*:|needs? (?:a |your )?(?:decision|review|approval|input)\b",
+    rf"^{_MARK_WORDS}\s*:|needs? (?:a |your )?(?:decision|review|approval|input)\b",
     r"(?:haven't|hasn't|have not|has not|didn't|did not|couldn't|could not|wasn't able|was not able|unable to)\b",
     r"you(?:'ll| will)? (?:still )?(?:need|have) to\b|(?:noch offen|fehlt noch|steht noch aus)\b",
 )
@@ -292,28 +329,48 @@ _DECIDED: Final = re.compile(
 )
 """Says that it is settled, whatever was proposed before."""
 _WITHDRAWN: Final = _cue(
-    r"\b(?:(?:forget|scrap|ditch|drop|revert|undo|abandon) (?:about |the idea of |that idea of )?|(?:do|go|live) without |get rid of |"
+    r"\b(?:(?:(?<!don't )(?<!not )forget|scrap|ditch|drop|revert|undo|abandon|vergiss(?! nicht)|vergesst(?! nicht)) "
+    r"(?:about |the idea of |that idea of )?|(?:do|go|live) without |get rid of |"
     rf"(?:{changes.INSTEAD_OF}|{changes.NO_LONGER}) |not (?=\w*\d)|"
     r"no (?=[^.,;:!?]{3,40} (?:at all|after all|any ?more)\b)|"
     r"lass(?:t|en wir)? das mit |(?:throw|take|rip|kick) (?=[^.,;:!?]{3,60} out\b))(?P<what>[^.,;:!?]{3,60})",
-    pieces="forget|scrap|ditch|drop|revert|undo|abandon|without|get rid of|instead of|rather than|place of|lieu of|statt |stelle|"
+    pieces="forget|vergiss|vergesst|scrap|ditch|drop|revert|undo|abandon|without|get rid of|instead of|rather than|place of|lieu of|statt |stelle|"
     "no longer|no more|nicht |not |no |lass|throw|take|rip|kick",
 )
+_BAD_IDEA: Final = (
+    r"(?:(?:was|were) (?:an? )?(?:bad|poor|stupid|terrible|wrong|dumb) (?:idea|call|choice|move|decision)\b|"
+    r"(?:was|were) a mistake(?= to\b| for\b|[,;.!]|\Z)|war (?:eine )?(?:schlechte|dumme|blöde|falsche) (?:idee|wahl|entscheidung)\b|"
+    r"war ein fehler(?=[,;.!]|\Z))"
+)
+_MISTAKEN: Final = _cue(
+    rf"(?:^|[,;:.!] )(?P<what>[^,;:.!?]{{3,60}}) {_BAD_IDEA}",
+    pieces="idea|call|choice|move|decision|mistake|idee|wahl|entscheidung|fehler",
+)
 _THEN_NO: Final = r"(?:then|in that case|dann)[, ]+(?:no|not|nein|nicht)"
+_NO_TOPIC: Final = (
+    r"(?! (?:the |my |our |your |dem |den |der )?"
+    r"(?:tests?|work|topics?|questions?|issue|problem|business|bugs?|basics|normal|point|you|me|us|this|frage|thema|arbeit|sache)\b)"
+)
+"""Where talk goes back to, and no work does, does not follow."""
 _REVERSAL: Final = _any(
     r"(?:do|go|live|get by|manage) without\b|get(?:ting)? rid of\b|(?:go|going|went) back on\b",
     r"(?:throw|take|rip|pull|kick) (?:[^\s.,;]+ ){1,6}out\b",
-    r"(?:(?<=, )|\b(?:go|going|switch|switching|move|moving|fall|roll|change|changing|revert) )back to\b",
+    rf"(?:(?<=, )|\b(?:go|going|switch|switching|move|moving|fall|roll|change|changing|revert) )back to{_NO_TOPIC}\b",
     r"(?:^|(?<=[^\W\d_]{2}[.!] ))(?:(?:no|ok(?:ay)?|hm+|then|so|please|let's|let us|we)\b[, ]*)*"
-    r"(?:revert|undo|scrap|ditch|abandon|drop|roll back|back out)\b",
+    r"(?:revert|undo|scrap|ditch|abandon|drop|roll back|back out|vergiss(?! nicht\b)|vergesst(?! nicht\b)|"
+    r"forget(?! (?:not|to|what|that|how|why|where|when|which|who|if)\b)|"
+    rf"back to{_NO_TOPIC})\b",
+    _BAD_IDEA,
     r"(?:forget|scrap|ditch|drop|abandon) (?:about )?(?:it|that|this|the (?:other|whole|old|first|second|idea|plan))\b",
     r"no [^.,;:!?]{3,40} (?:at all|any ?more)\b|lass(?:t|en wir)? das (?:mit|sein|weg)\b",
     r"(?:is|are|would be) (?:overkill|too (?:heavy|much)|not worth)\b|(?:ist|sind) (?:zu (?:schwer|viel|teuer)|übertrieben)\b",
     r"after all\b|(?:i|we)(?:'ve| have)? changed (?:my|our) minds?\b|no longer\b|never ?mind\b",
-    rf"^{_THEN_NO}\b|(?:doch (?:nicht|kein|lieber|wieder)|wieder raus|zurück zu[mr]?|werfen wir .{{2,40}} raus|fliegt .{{0,20}}raus)\b",
+    rf"^{_THEN_NO}\b|zurück zu[mr]?{_NO_TOPIC}\b",
+    r"(?:doch (?:nicht|kein|lieber|wieder)|wieder raus|werfen wir .{2,40} raus|fliegt .{0,20}raus)\b",
     pieces="without|rid of|back|throw|take|rip|pull|kick|revert|undo|scrap|ditch|abandon|drop|forget|at all|"
     "any more|anymore|lass|overkill|too heavy|too much|not worth|after all|changed|no longer|nevermind|"
-    "never mind|then|in that case|dann|doch|raus|zurück|zu schwer|zu viel|zu teuer|übertrieben",
+    "never mind|then|in that case|dann|doch|raus|zurück|zu schwer|zu viel|zu teuer|übertrieben|vergiss|vergesst|"
+    "idea|call|choice|move|decision|mistake|idee|wahl|entscheidung|fehler",
 )
 _POINTS_BACK: Final = _cue(
     r"\b(?:that|this|those|these|it|them|both|the (?:other|whole|entire|new|old|first|second|former|previous|last)|"
@@ -377,7 +434,7 @@ _DEMAND: Final = _cue(
 )
 _INSTEAD: Final = re.compile(
     r"(?:(?:instead|then|and|so|rather|please|bitte|dann|we|let's|let us|lieber)\b,? )*"
-    r"(?:lass uns|use|put|keep|take|store|write|go|make|do|move|switch|return|stay|try|"
+    r"(?:lass uns|use|put|keep|take|store|write|go|make|do|move|switch|return|stay|try|set|give|raise|lower|"
     r"nimm|nehmt|nehmen|speicher\w*|leg\w*|setz\w*|mach\w*)\b",
     re.IGNORECASE,
 )
@@ -627,7 +684,7 @@ def _reports(sentence: str) -> bool:
 
 def withdrawn_words(sentence: str) -> set[str]:
     """Return the words of what a person gives up: "let's forget the cache" gives ``cache``."""
-    found = _WITHDRAWN.search(sentence.lower())
+    found = _WITHDRAWN.search(sentence.lower()) or _MISTAKEN.search(sentence.lower())
     if found is None or sentence.rstrip().endswith("?"):
         return set()
     words = re.findall(r"\w*\d\w*|[^\W\d_]{4,}", found["what"])
@@ -690,9 +747,7 @@ def is_put_off(sentence: str) -> bool:
 
 def names_open_point(reply: str) -> bool:
     """Return whether a reply says under a heading or a mark of its own what is left open."""
-    return any(True for _ in open_points(reply, headed=True)) or any(
-        _OPEN_MARK.match(point) is not None for point in open_points(reply)
-    )
+    return any(True for _ in open_points(reply, headed=True))
 
 
 def is_open_heading(line: str) -> bool:
@@ -702,7 +757,7 @@ def is_open_heading(line: str) -> bool:
 
 
 def open_points(text: str, *, headed: bool = False) -> Iterator[str]:
-    """Yield what a reply leaves open: by its words, or, ``headed``, in lists of open points."""
+    """Yield what a reply leaves open: by its words, or, ``headed``, by marks and in lists alone."""
     below = False
     for line in without_code(text).splitlines():
         bare = _MARKS.sub("", line).strip().replace("\u2019", "'")
@@ -715,8 +770,12 @@ def open_points(text: str, *, headed: bool = False) -> Iterator[str]:
         is_item = _BULLET.match(line) is not None
         point = ""
         for sentence in sentences(line):
-            says_so = not headed and (_holds(_OPEN, sentence) or _MARKED.search(sentence) is not None)
-            if not _holds(_SETTLED, sentence) and (says_so or (below and is_item)):
+            mark = _OPEN_MARK.match(sentence)
+            says_so = (mark is not None and not mark["next"]) or (
+                not headed and (_holds(_OPEN, sentence) or _MARKED.search(sentence) is not None)
+            )
+            is_none = mark is not None and _NOTHING.fullmatch(sentence, mark.end()) is not None
+            if not is_none and not _holds(_SETTLED, sentence) and (says_so or (below and is_item)):
                 yield from (point,) if point else ()
                 point = sentence
             elif point and _holds(_BY_WHEN, sentence):
@@ -726,14 +785,39 @@ def open_points(text: str, *, headed: bool = False) -> Iterator[str]:
 
 
 _OPEN_MARK: Final = re.compile(
-    r"(?:(?:still |noch )?(?:open|offen|left|to-?do|missing|pending|not done|remaining)(?: points?)?|next(?: steps?)?)\s*[:–—-]\s*",
+    rf"(?:^[\"“]?|(?<=[.!?] ))(?:{_MARK_WORDS}|(?P<next>next(?: steps?)?))(?:\s*:|\s+[–—-](?=\s)|(?<=noch)(?=, dass\b))\s*",
     re.IGNORECASE,
 )
 
 
+_NOTHING: Final = re.compile(r"(?:nothing|none|no|nichts|nix|keine?s?|n/a|-|–)\W*", re.IGNORECASE)
+
+
+def marks_open(sentence: str) -> bool:
+    """Return whether a person's sentence names what is open, and says so first."""
+    return _OPEN_MARK.search(sentence) is not None and not _is_question(sentence)
+
+
+def is_aside(prompt: str) -> bool:
+    """Return whether a prompt only tells something by the way."""
+    told = _BY_THE_WAY.sub("", prompt).strip(" ,:.")
+    return told != prompt.strip(" ,:.") and "?" not in told and not _holds(_DEMAND, told) and not _holds(_REPORT, told)
+
+
+def stands_alone(text: str) -> bool:
+    """Return whether a text says without what stands before it what it is about."""
+    return _POINTS_BACK.search(text.lower()) is None
+
+
+_BY_THE_WAY: Final = re.compile(
+    r"\b(?:btw|by the way|fyi|for your information|übrigens|nebenbei|zur info)\b", re.IGNORECASE
+)
+
+
 def without_open_mark(point: str) -> str:
-    """Return an open point without the words that say it is one, and without its status."""
-    return re.sub(r" \((?:pending|in progress)\)\Z", "", _OPEN_MARK.sub("", point, count=1))
+    """Return an open point without the words that say it is one, what stands before them, and its status."""
+    marks = [*_OPEN_MARK.finditer(point)]
+    return re.sub(r" \((?:pending|in progress)\)\Z", "", point[marks[0].end() :] if marks else point)
 
 
 _TOLD_ELSEWHERE: Final = re.compile(

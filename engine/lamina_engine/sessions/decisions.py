@@ -82,7 +82,7 @@ class Decisions:
         known_so_far = [each for each in (*put_off, *self.standing) if not (kept and cues.confirms(kept, each.text))]
         earlier = [known for known in known_so_far if known.turn < remark.turn]
         if named:
-            gone = [known for known in known_so_far if named & cues.own_words(cues.affirmed(known.text))]
+            gone = [known for known in known_so_far if _gives_up(named, cues.own_words(cues.affirmed(known.text)))]
             put_off[:] = [known for known in put_off if known not in gone]
             self._drop(gone)
         if kept is None and not cues.is_reversal(sentence):
@@ -157,6 +157,12 @@ class Decisions:
         if gone:
             places = {known.place for known in gone}
             self.standing = [known for known in self.standing if known.place not in places]
+
+
+def _gives_up(named: set[str], words: set[str]) -> bool:
+    """Return whether what is given up is what some words say: "port 9000" is no other port."""
+    numbers = {word for word in named if word[0].isdigit()}
+    return numbers <= words and bool(named & words)
 
 
 def _named_in(texts: Sequence[str], decisions: Sequence[Remark]) -> Remark | None:

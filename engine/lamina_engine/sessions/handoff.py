@@ -16,6 +16,7 @@ import msgspec
 
 from lamina_engine.chunks.handoffs import HANDOFF, INSIGHT
 from lamina_engine.sessions import cues
+from lamina_engine.sessions.closures import Talk, is_closed
 from lamina_engine.sessions.cutting import estimate_tokens
 from lamina_engine.sessions.decisions import Remark
 from lamina_engine.sessions.events import Thread
@@ -80,7 +81,7 @@ def _is_worth_it(notes: SessionNotes) -> bool:
 
 def _goal(notes: SessionNotes) -> Ask:
     """Return the first request that is one: a short opening gives way to what follows it."""
-    return next((ask for ask in notes.asks[:3] if len(ask.text) >= 40), notes.asks[0])
+    return next((ask for ask in notes.asks[:3] if len(ask.text) >= 40 or ask.has_worked), notes.asks[0])
 
 
 # ---------------------------------------------------------------------- handoff
@@ -144,7 +145,7 @@ def _minute(at: str | None) -> str:
 
 def _outcome(notes: SessionNotes, goal: Ask) -> Iterator[str]:
     """Yield requests with the gist of each answer, the last reply, commits, ends of checks."""
-    if not notes.is_answered or notes.open_calls:
+    if notes.open_calls or not (notes.is_answered or _is_put_off(notes)):
         yield f"not finished: {_ending(notes)}"
     elif notes.is_interrupted:
         yield "not finished: the person interrupted the agent"
@@ -170,6 +171,12 @@ def _outcome(notes: SessionNotes, goal: Ask) -> Iterator[str]:
     checks = [(name, *state) for name, state in notes.checks.items()][-2:]
     for name, failed, verdict in checks:
         yield f"`{name}`: {'failed' if failed else 'passed'}" + (f" ({_quote(verdict, 120)})" if verdict else "")
+
+
+def _is_put_off(notes: SessionNotes) -> bool:
+    """Return whether the last request leaves all that it names for later."""
+    last = notes.asks[-1]
+    return any(each.turn == last.turn and len(each.text) >= 0.8 * len(last.text) for each in notes.put_off)
 
 
 def _ending(notes: SessionNotes) -> str:
@@ -202,20 +209,35 @@ def _left_open(notes: SessionNotes) -> Iterator[str]:
     found: list[str] = [
         f"{_quote(text, _POINT)} ({status.replace('_', ' ')})" for status, text in notes.todos if status not in _DONE
     ]
-    found += [_answering(remark, _POINT, _BARE) for remark in notes.put_off[-4:]]
-    last = notes.asks[-1].reply if notes.is_answered else ""
-    replies = [ask.reply for ask in notes.asks[-3:-1]] + [last or _last_reply(notes)]
-    found += [_quote(point, _POINT) for reply in replies[:-1] for point in cues.open_points(reply, headed=True)]
-    found += [_quote(point, _POINT) for point in cues.open_points(replies[-1])]
-    question = cues.closing_question(last)
-    if question:
-        found.append(f"the agent asked: {_quote_words(question, _POINT)}")
+    put_off = [_answering(remark, _POINT, _BARE) for remark in notes.put_off[-4:]]
+    found += put_off
+    last = (notes.asks[-1].reply if notes.is_answered else "") or _last_reply(notes)
+    for ask in notes.asks[-3:-1]:
+        if ask.reply is not last:
+            found += _still_open(notes, ask.reply, cues.open_points(ask.reply, headed=True), put_off)
+    found += _still_open(notes, last, cues.open_points(last), put_off)
+    if notes.question:
+        found.append(f"the agent asked: {_quote_words(notes.question, _POINT)}")
     for failure in notes.failures:
         if not failure.mended and failure.turn >= notes.asks[-1].turn - 3:
             found.append(
                 f"`{failure.command}` still fails" + (f": {_quote(failure.error, 140)}" if failure.error else "")
             )
     yield from list(dict.fromkeys(found))[:7]
+
+
+def _still_open(notes: SessionNotes, reply: str, named: Iterable[str], told: Sequence[str]) -> list[str]:
+    """Return points of a reply that nobody closed in the session, and that are not told yet."""
+    points = [*named]
+    place = next((n for n, ask in enumerate(notes.asks) if ask.reply is reply), len(notes.asks) - 1)
+    later = notes.asks[place + 1 :]
+    typed = [*notes.asks[place].followed, *(text for ask in later for text in (ask.text, *ask.followed))]
+    since = Talk(text for ask in later if ask.reply for text in (ask.text, ask.reply))
+    return [
+        _quote(left, _POINT) for point in points if (left := since.open_parts(point))
+        and not any(is_closed(point, text, is_only=len(points) == 1) for text in typed)
+        and not any(point in each for each in told)
+    ]  # fmt: skip
 
 
 def _decided(notes: SessionNotes) -> Iterator[str]:

@@ -54,6 +54,10 @@ class Ask(msgspec.Struct):
     turn: int
     text: str
     reply: str = ""
+    has_worked: bool = False
+    """True where files were changed for it."""
+    followed: list[str] = []
+    """What the person said to that reply, and asked nothing with."""
 
 
 class Failure(msgspec.Struct):
@@ -113,7 +117,7 @@ class SessionNotes:
         self._now_us: int | None = None
         self._turn = -1
         self._places = 0
-        self._question = ""
+        self.question = ""
         """Asked by the agent, and not answered yet."""
         self._tools: dict[str, tuple[str, str, str]] = {}
         self._tasks: dict[str, tuple[str, str]] = {}
@@ -162,7 +166,7 @@ class SessionNotes:
         own = own_words(text[:_TYPED_CHARS])
         self._tools.clear()
         self._just_mended = []
-        question, self._question = self._question, ""
+        question, self.question = self.question, ""
         reply = self.replies[-1] if self.replies else ""
         is_all_said = own.split() == text[:_TYPED_CHARS].split()
         said_before = reply if is_all_said else ""  # what is pasted is news: who sends it answers no suggestion
@@ -188,12 +192,16 @@ class SessionNotes:
             elif finding and not is_agreed and cues.instructs(own, said_before):
                 self._instruction = self._make_remark(own, by_user=True, finding=finding)
             self.is_answered = self.is_answered and not text.startswith("continue")
+            self._follow_up(own)
             return
-        self.is_answered = False
+        is_aside = bool(self.asks) and cues.is_aside(own)
+        self.is_answered = self.is_answered and is_aside
         if _OBJECTION.match(text):
             self._decisions.overrule(text, self._turn, is_answer=bool(question))
         talk = [ask.text for ask in self.asks[-1:]] + self.replies[-2:]
-        if len(self.asks) < _MOST:
+        if is_aside:
+            self._follow_up(own)
+        elif len(self.asks) < _MOST:
             self.asks.append(Ask(self._turn, text[:_SAID_CHARS]))
         self._read_sentences(own, finding, talk)
         instruction = self._make_remark(own, by_user=True, finding=finding)
@@ -201,6 +209,10 @@ class SessionNotes:
             self._follow(instruction)
         elif finding and cues.instructs(own, said_before):
             self._instruction = instruction
+
+    def _follow_up(self, said: str) -> None:
+        if self.asks:
+            self.asks[-1].followed = [*self.asks[-1].followed[-(_KEPT_REMARKS - 1) :], said]
 
     def _read_sentences(self, text: str, finding: str, talk: list[str]) -> None:
         """Note what the sentences of a prompt settle, put off, take back."""
@@ -219,8 +231,17 @@ class SessionNotes:
                 continue
             if cues.is_rule(sentence):
                 self._remark(self.rules, sentence, by_user=True)
-            elif cues.is_put_off(sentence):
-                self._remark(self.put_off, sentence, by_user=True, finding=finding)
+            elif cues.is_put_off(sentence) or cues.marks_open(sentence):
+                is_told = (
+                    0 < len(reason) <= _REASON_CHARS and cues.points_back(sentence) and cues.names_something(reason)
+                )
+                left = "" if is_told else " ".join([*cues.open_points(self.replies[-1])][-2:]) if finding else ""
+                self._remark(
+                    self.put_off,
+                    whole if is_told else sentence,
+                    by_user=True,
+                    finding="" if is_told else left or finding,
+                )
             elif cues.is_user_decision(sentence):
                 settled = cues.after_second_thought(sentence, after)
                 is_whole = settled == sentence or settled.endswith(f": {after}")
@@ -245,8 +266,8 @@ class SessionNotes:
         text = text[:_SAID_CHARS]
         self.is_answered, self.is_interrupted = True, False
         if self.asks and (self.asks[-1].turn == self._turn or len(text) >= _TELLING_CHARS):
-            self.asks[-1].reply = text
-        self._question = cues.closing_question(text)
+            self.asks[-1].reply, self.asks[-1].followed = text, []
+        self.question = cues.closing_question(text)
         self.replies = [*self.replies[-(_KEPT_REMARKS - 1) :], text]
         for failure in (*(f for f in self.failures if not f.mended), *self._just_mended):
             failure.remarks = [*failure.remarks[-(_KEPT_REMARKS - 1) :], text]
@@ -283,6 +304,10 @@ class SessionNotes:
             if self._instruction is not None and self._instruction.turn == self._turn:
                 self._follow(self._instruction)
             self._instruction = None
+            if self.asks:
+                self.asks[-1].has_worked = True
+            # what a person says is open is a request, where the agent sets about it
+            self.put_off = [each for each in self.put_off if each.turn != self._turn or cues.is_put_off(each.text)]
             if "changed" in facts:
                 self._decisions.note_edit(self._turn, *facts["changed"])
             for file in facts.get("files") or ([facts["file"]] if "file" in facts else []):

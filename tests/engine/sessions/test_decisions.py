@@ -708,3 +708,123 @@ def test_a_decision_is_told_with_what_it_refers_to_alone(
     assert answer in decided
     assert (reply in decided) is is_told
     assert (f"The agent had said: {reply}" in insights) <= is_told
+
+
+@pytest.mark.parametrize(
+    ("sentence", "rules"),
+    [
+        ("die Vorlagen fasst du bitte nie an, die sind unterschrieben", True),
+        ("alt/ bitte nie überschreiben, das gehört der Buchhaltung", True),
+        ("nie direkt auf den Hauptzweig schieben", True),
+        ("den Hauptzweig änderst du nie direkt", True),
+        ("auf den Server darf nie von Hand geschrieben werden", True),
+        ("bitte auf keinen Fall die Vorlagen ändern", True),
+        ("Finger weg von den Vorlagen, die sind unterschrieben", True),
+        ("keep your hands off the templates, they are signed", True),
+        ("hands off the ledger folder please", True),
+        ("the archive is off limits", True),
+        ("use metres, not feet", True),
+        ("nimm Liter, nicht Gallonen", True),
+        ("bitte nur Gramm verwenden, keine Unzen", True),
+        ("we always embed the fonts", True),
+        ("das habe ich noch nie gesehen", False),
+        ("das hat nie funktioniert", False),
+        ("das wird so nie fertig werden", False),
+        ("das kann nie passieren", False),
+        ("die Waage hat noch nie richtig gewogen", False),
+        ("wir haben nie getestet, ob sie laufen", False),
+        ("das schaffst du nie", False),
+        ("we never got that to work", False),
+        ("we never had that problem", False),
+        ("you never found out why it failed", False),
+        ("a hands off approach is fine here", False),
+        ("use the big photo here, not the one from Monday", False),
+        ("use port 8443, not 8080", False),
+        ("nur gestern, kein Problem", False),
+    ],
+)
+def test_a_standing_prohibition_is_a_rule(sentence: str, rules: bool) -> None:
+    # a stranger's trial: "vendor/ bitte nie anfassen" and "use pnpm, not npm" left no rule
+    assert cues.is_rule(sentence) is rules
+
+
+@pytest.mark.parametrize(
+    ("prompt", "kept"),
+    [
+        ("visitors are lost with letters. Forget letters, numbers on every ticket", "numbers on every ticket"),
+        ("the new supplier is down. ok so back to the old one, but with a timer", "back to the old one"),
+        ("Der Anbieter ist weg. also zurück zum alten Zähler, aber mit Deckel", "zurück zum alten Zähler"),
+        ("Vergiss Hafermilch, überall Kuhmilch, ohne Auswahl", "überall Kuhmilch"),
+        ("40 litres was a bad idea for bed two, it is clay. Set bed two to 25 and leave the rest", "Set bed two to 25"),
+        ("moving the hives was a mistake, they are cold. Put them back by the barn", "by the barn"),
+        ("forget what I said about the lunch", ""),
+        ("don't forget the rota for Sunday", ""),
+        ("ok, back to the question from before: which bed is wet", ""),
+        ("there was a mistake in the parser again", ""),
+    ],
+)
+def test_what_takes_the_place_of_what_was_so_is_decided(vault: Vault, tmp_path: Path, prompt: str, kept: str) -> None:
+    # a stranger's trial: "Forget station time, UTC everywhere" was in no start that came after it
+    written = ClaudeCodeDay("4c0e7c7a-1a2b-4c3d-8e4f-5a6b7c8d9e0f", FOLDER, "2026-10-14T08:55:00Z")
+    written.ask(prompt)
+    written.edit("src/reader.py")
+    written.say("As you say, it is done that way now.")
+    decided, insights = told(vault, written, tmp_path)
+    if kept:
+        assert kept in insights
+    assert bool(decided) is bool(kept)
+
+
+def test_a_bad_idea_takes_back_what_has_its_number(vault: Vault, tmp_path: Path) -> None:
+    written = day()
+    written.ask("set the mask to 7 degrees please")
+    written.edit("ops/mask.toml")
+    written.say("The mask is 7 degrees.")
+    written.ask("set the turn to 300 degrees please")
+    written.edit("ops/turn.toml")
+    written.say("The turn is 300 degrees.")
+    written.ask("7 degrees was a bad idea, there are trees. Set the mask to 8.5")
+    written.edit("ops/mask.toml")
+    written.say("It is 8.5 now.")
+    decided, _ = told(vault, written, tmp_path)
+    assert 'takes back "set the mask to 7 degrees please"' in decided
+    assert '- "set the turn to 300 degrees please"' in decided.replace("The mask is 7 degrees. → ", "")
+
+
+def test_a_deferral_says_what_it_puts_off_and_a_point_is_told_once(vault: Vault, tmp_path: Path) -> None:
+    # a stranger's trial: "tell Frank … I'll do that myself" was told of another point, and that one twice
+    written = day()
+    written.edit("src/reader.py")
+    written.say("The flour comes from the old mill. Open: the gluten label has no source now.")
+    written.ask("ok, write Marta that the label is gone. I'll do that myself tomorrow")
+    vault.ingest(written.write(tmp_path / "logs"), kind="sessions")
+    (handoff,) = vault.list({"type": "agent_handoff"})
+    assert "not finished" not in handoff.text
+    assert handoff.text.partition("## Left open\n")[2].partition("\n\n## ")[0].splitlines() == [
+        '- "ok, write Marta that the label is gone. I\'ll do that myself tomorrow"',
+        "- Open: the gluten label has no source now.",
+    ]
+
+
+def test_what_a_person_misses_is_open_until_the_agent_sets_about_it(vault: Vault, tmp_path: Path) -> None:
+    written = day()
+    written.ask("good. still missing: the export has no header line")
+    written.edit("src/reader.py")
+    written.say("It has one now.")
+    vault.ingest(written.write(tmp_path / "logs"), kind="sessions")
+    (handoff,) = vault.list({"type": "agent_handoff"})
+    assert "## Left open" not in handoff.text
+
+
+def test_a_question_that_got_an_answer_is_not_open(vault: Vault, tmp_path: Path) -> None:
+    # a stranger's trial: it stood above "Decided: … → yep"
+    written = day()
+    written.ask("port 8460 is taken on the new box, we need another one")
+    written.say("8471 is free. Shall I take it?")
+    written.ask("yep")
+    written.edit("ops/api.service")
+    written.say("The export listens on 8471 now.")
+    vault.ingest(written.write(tmp_path / "logs"), kind="sessions")
+    (handoff,) = vault.list({"type": "agent_handoff"})
+    assert "the agent asked" not in handoff.text
+    assert "Shall I take it? → yep" in handoff.text

@@ -396,3 +396,33 @@ def test_what_was_settled_by_a_short_answer_and_what_was_taken_back(vault: Vault
     for gone in ("suggest memcached", "30 days ok"):
         assert gone not in said
         assert gone not in section(vault.sessions.handoff()[0].text, "Decided")
+
+
+def test_an_aside_is_neither_the_goal_nor_a_request_without_an_answer(vault: Vault, tmp_path: Path) -> None:
+    # a stranger's trial: the last words, by the way, were the title of the session
+    written = day()
+    written.ask("oven timer: 12 minutes per tray")
+    written.edit("src/timer.py")
+    written.say("The timer rings after twelve minutes.")
+    written.ask("merge and tag it")
+    written.say("Merged and tagged.")
+    written.ask("Marta knows about the late delivery now btw, she can wait until friday")
+    text = handoff_of(vault, written.write(tmp_path / "logs"))
+    assert section(text, "Goal") == ['"oven timer: 12 minutes per tray"']
+    assert "not finished" not in text
+
+
+def test_an_open_point_outlives_the_next_request(vault: Vault, tmp_path: Path) -> None:
+    written = day()
+    written.ask("make the timer of the oven ring")
+    written.edit("src/timer.py")
+    written.say("It rings. Next: I look at the list. Still open: the battery of the bell is weak.")
+    written.ask("print the list of trays too")
+    written.edit("src/list.py")
+    written.say("The list is printed.")
+    path = written.write(tmp_path / "logs")
+    assert section(handoff_of(vault, path), "Left open") == ["- Still open: the battery of the bell is weak."]
+    written.ask("now a new battery for the bell please")
+    written.edit("src/timer.py")
+    written.say("It is ordered.")
+    assert section(handoff_of(vault, written.write(tmp_path / "logs")), "Left open") == []
