@@ -40,8 +40,12 @@ _TIMES: Final = frozenset(
         "already just now today yesterday morning noon evening night minute hour ago week bereits schon eben heute gestern früh vorhin"
     )
 )
+_BORDER: Final = re.compile(r"(?<=[^\W\d_]{2}[.!;]) ")
+_SEPARABLE: Final = r"(?:ab|an|auf|aus|durch|ein|fest|her|hin|mit|nach|um|vor|weg|zu|zurück)"
+_PARTICIPLE: Final = re.compile(rf"(?P<begin>{_SEPARABLE}?)ge(?P<stem>\w{{3,}}?)e?t")
+_FINITE: Final = re.compile(rf"(?P<begin>{_SEPARABLE})(?P<stem>\w{{3,}}?)e?t")
 _PAST: Final = re.compile(
-    r"\b(?:[^\W\d_]{2,}ed|ge[^\W\d_]{2,}(?:t|en)|[^\W\d_]{3,}iert|sent|wrote|written|built|bought|paid|told)\b"
+    rf"\b(?:[^\W\d_]{{2,}}ed|{_SEPARABLE}?ge[^\W\d_]{{2,}}(?:t|en)|[^\W\d_]{{3,}}iert|sent|wrote|written|built|bought|paid|told)\b"
 )
 _PRESENT: Final = {
     "sent": "send", "wrote": "writ", "written": "writ", "writt": "writ", "built": "build", "bought": "buy", "paid": "pay", "told": "tell",
@@ -59,7 +63,7 @@ class Talk:
     def __init__(self, texts: Iterable[str]) -> None:
         self._texts = list(texts)
         self._lowered = [text.lower() for text in self._texts]
-        self._sentences: dict[int, tuple[str, ...]] = {}
+        self._sentences: dict[int, list[str]] = {}
         self._words: dict[int, list[list[str]]] = {}
         self._endings: dict[str, _Ending | None] = {}
 
@@ -104,9 +108,9 @@ class Talk:
             self._words[number] = [content_words(each) for each in self._sentences_of(number)]
         return self._words[number]
 
-    def _sentences_of(self, number: int) -> tuple[str, ...]:
+    def _sentences_of(self, number: int) -> list[str]:
         if number not in self._sentences:
-            self._sentences[number] = cues.sentences(self._texts[number])
+            self._sentences[number] = _sentences(self._texts[number])
         return self._sentences[number]
 
     def _ending_of(self, sentence: str) -> _Ending | None:
@@ -118,8 +122,13 @@ class Talk:
 def is_closed(point: str, said: str, *, is_only: bool = False) -> bool:
     """Return whether what was said closes a point; a bare "done" closes the only one."""
     words = _words(cues.without_open_mark(point))
-    endings = map(_find_ending, cues.sentences(said))
+    endings = map(_find_ending, _sentences(said))
     return any(_closes(each, words) or (is_only and each is not None and each.is_bare) for each in endings)
+
+
+def _sentences(text: str) -> list[str]:
+    """Return sentences as people type them: in small letters, too."""
+    return [part for sentence in cues.sentences(text) for part in _BORDER.split(sentence) if part]
 
 
 class _Ending(NamedTuple):
@@ -183,9 +192,8 @@ def _core(text: str) -> list[str]:
 
 def _plain(word: str) -> str:
     """Return a word as its other forms have it: "getauscht" as "tausch", "sent" as "send"."""
-    if word.startswith("ge") and word.endswith("t") and len(word) > 5:
-        return word[2:-1]
-    return _PRESENT.get(word, word)
+    found = (_PARTICIPLE.fullmatch(word) or _FINITE.fullmatch(word)) if word.endswith("t") else None
+    return _PRESENT.get(word, word) if found is None else found["begin"] + found["stem"]
 
 
 def _names(word: str, sentence: Sequence[str]) -> bool:

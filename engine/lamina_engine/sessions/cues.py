@@ -294,6 +294,11 @@ _OPEN: Final = _any(
     r"(?:haven't|hasn't|have not|has not|didn't|did not|couldn't|could not|wasn't able|was not able|unable to)\b",
     r"you(?:'ll| will)? (?:still )?(?:need|have) to\b|(?:noch offen|fehlt noch|steht noch aus)\b",
 )
+_STILL_OPEN: Final = _any(
+    r"(?:is|are) still (?:missing|open|undone|pending|to (?:be )?do(?:ne)?)\b|left to do\b|"
+    r"(?:noch offen|fehl(?:t|en) noch|steh(?:t|en) noch aus)\b",
+    pieces="still |left to do|noch",
+)
 _BY_WHEN: Final = _cue(
     rf"\b(?:by|until|before|due|deadline|bis|vor|spätestens)\b.{{0,30}}(?:\d|\b(?:{_DATE})|day\b|tag\b|woche\b|week\b|month\b|monat\b)"
 )
@@ -757,7 +762,7 @@ def is_open_heading(line: str) -> bool:
 
 
 def open_points(text: str, *, headed: bool = False) -> Iterator[str]:
-    """Yield what a reply leaves open: by its words, or, ``headed``, by marks and in lists alone."""
+    """Yield what a reply leaves open: by its words, or, ``headed``, where they say plainly that it is."""
     below = False
     for line in without_code(text).splitlines():
         bare = _MARKS.sub("", line).strip().replace("\u2019", "'")
@@ -771,8 +776,10 @@ def open_points(text: str, *, headed: bool = False) -> Iterator[str]:
         point = ""
         for sentence in sentences(line):
             mark = _OPEN_MARK.match(sentence)
-            says_so = (mark is not None and not mark["next"]) or (
-                not headed and (_holds(_OPEN, sentence) or _MARKED.search(sentence) is not None)
+            says_so = (
+                (mark is not None and not mark["next"])
+                or _holds(_STILL_OPEN, sentence)
+                or (not headed and (_holds(_OPEN, sentence) or _MARKED.search(sentence) is not None))
             )
             is_none = mark is not None and _NOTHING.fullmatch(sentence, mark.end()) is not None
             if not is_none and not _holds(_SETTLED, sentence) and (says_so or (below and is_item)):

@@ -171,6 +171,11 @@ def test_what_was_touched_since_is_not_told_as_unspoken(tmp_path: Path) -> None:
     [
         ("You need to renew it before December.", "renewed.", False),
         ("You need to renew it before December.", "not yet", True),
+        (
+            "Offen ist noch, dass Selin die 20 Ventile vom Montag nachprüft.",
+            "selin hat alle 20 nachgeprüft, alles gut. mach 1.7 fertig",
+            False,
+        ),
         ("Still open: the till needs a new name by December.", "not yet, the office is closed", True),
         ("You still have to send the list to Ms Ahrens.", "sent it this morning", False),
         ("Still open: the driver has to be signed by Hanna.", "Hanna signed it", False),

@@ -416,13 +416,20 @@ def test_an_open_point_outlives_the_next_request(vault: Vault, tmp_path: Path) -
     written = day()
     written.ask("make the timer of the oven ring")
     written.edit("src/timer.py")
-    written.say("It rings. Next: I look at the list. Still open: the battery of the bell is weak.")
+    written.say(
+        "It rings. Next: I look at the list. Still open: the battery of the bell is weak. The manual is still missing."
+    )
     written.ask("print the list of trays too")
     written.edit("src/list.py")
     written.say("The list is printed.")
     path = written.write(tmp_path / "logs")
-    assert section(handoff_of(vault, path), "Left open") == ["- Still open: the battery of the bell is weak."]
+    assert section(handoff_of(vault, path), "Left open") == [
+        "- Still open: the battery of the bell is weak.",
+        "- The manual is still missing.",
+    ]
     written.ask("now a new battery for the bell please")
     written.edit("src/timer.py")
     written.say("It is ordered.")
-    assert section(handoff_of(vault, written.write(tmp_path / "logs")), "Left open") == []
+    assert section(handoff_of(vault, written.write(tmp_path / "logs")), "Left open") == [
+        "- The manual is still missing."
+    ]
