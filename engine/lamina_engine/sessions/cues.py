@@ -246,7 +246,6 @@ _RULE: Final = _any(
     rf"{_NAMED_USE}, (?:and |und )?(?:not|never|no|nicht|nie|kein\w*) {_NAME}(?=[.,;!]|\Z)",
     rf"nur {_NAME} (?!habe?n\b|ware?n\b|sind\b|wurden\b)\w+en, (?:und )?(?:nicht|nie|kein\w*) {_NAME}(?=[.,;!]|\Z)",
     rf"(?:only|nur) {_NAME}, (?:and |und )?(?:never|nie|niemals) {_NAME}(?=[.,;!]|\Z)",
-    rf"(?:^|(?<=[,;:.!] ))(?![^,;.!]*\b(?:{_REPORTS_DE})\b)[^,;.!]*?\b(?:{_NEVER_DE}) [^,;.!]*\w(?:en|rn|ln)(?=[,;.!]|\Z)",
     rf"bitte (?:[^\s,;.!?]+ ){{0,4}}?(?:{_NEVER_DE})\b",
     rf"(?:darf|darfst|dürft|dürfen|sollst|sollt|muss|musst) (?:[^\s,;.!?]+ ){{0,6}}?(?:{_NEVER_DE})\b",
     r"(?!hast|bist|warst|hattest|wirst|kannst|weißt|schaffst|glaubst|errätst|findest|hat|ist|war|habt|seid)"
@@ -255,6 +254,13 @@ _RULE: Final = _any(
     "rule|we may|we can|this project|this repo|this codebase|immer|niemals|ab jetzt|ab sofort|next time|"
     "nächstes mal|hands off| weg|finger|off-limits|off limits|tabu|, |nie|keine",
 )
+_NEVER_TO: Final = _any(
+    rf"(?:^|(?<=[,;:.!] ))(?![^,;.!]*\b(?:{_REPORTS_DE})\b)(?!(?:der|die|das|eine?|unsere?) [^,;.! ]+ [^,;.! ]+t nie)"
+    rf"[^,;.!]*?\b(?:{_NEVER_DE}) (?:[^,;.!]* )?(?P<verb>(?!oben|unten|eben\b|neben\b|innen|außen|draußen|hinten|morgen|zusammen|selten)"
+    r"[^\W\d_]+(?:en|rn|ln))(?=[,;.!]|\Z)",
+    pieces="nie|keine",
+)
+"""German orders by an infinitive: "vendor/ nie anfassen"; a noun at the end, with its capital, is none."""
 _CAUSE: Final = _any(
     r"(?:that's why|root cause|culprit|turns? out|turned out|the trick)\b",
     r"the (?:real |actual |underlying )?(?:problem|issue|bug|cause|reason|error|failure) (?:is|was|here|lies|comes|came)\b",
@@ -285,7 +291,8 @@ _MARK_WORDS: Final = (
 _OPEN: Final = _any(
     r"(?:next steps?|outstanding|not yet|yet to|left to do|follow[- ]?ups?|out of scope)\b",
     rf"remaining (?:work|{_THINGS})\b|remaining\s*:|(?:{_THINGS}|work) (?:is |are )?remain(?:s|ing)?\b(?! (?:at|on|with|the same)\b)",
-    r"remains?(?= (?:to\b|(?:still |yet )?(?:open|unclear|unknown|broken|missing|un(?!changed|affected|touched|altered|modified)\w+ed)\b))",
+    r"remains?(?= (?:to\b|(?:still |yet )?(?:open(?=[.,;!]|\Z)|unclear|unknown|broken|missing|"
+    r"un(?!changed|affected|touched|altered|modified)\w+ed)\b))",
     r"(?:^|what |that )remains?\s*[:.]",
     _TO_DO,
     r"still (?:needs?|to|missing|open|fails?|failing|pending|ha(?:ve|s) (?:to|no)|unclear|broken|not)\b",
@@ -737,7 +744,11 @@ def is_agent_decision(sentence: str) -> bool:
 
 def is_rule(sentence: str) -> bool:
     """Return whether a person's sentence holds for more than this session."""
-    return _holds(_RULE, _unquoted(sentence)) and not sentence.endswith("?")
+    own = _unquoted(sentence)
+    if sentence.endswith("?"):
+        return False
+    found = _NEVER_TO.search(own.lower())
+    return _holds(_RULE, own) or (found is not None and own[found.start("verb")].islower())
 
 
 def is_cause(sentence: str) -> bool:

@@ -217,6 +217,8 @@ def test_words_before_an_open_point_do_not_close_it(tmp_path: Path) -> None:
         ("The old names remain valid, and the other limits unchanged.", False),
         ("Swapped. Left, right and middle are as in the old plan.", False),
         ("Everything is read. Still open: nothing.", False),
+        ("The hours are set, and the shop remains open until 17.", False),
+        ("The choice of the alto remains open.", True),
         ("Alles ist gelesen. Offen: nichts.", False),
     ],
 )

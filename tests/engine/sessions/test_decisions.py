@@ -734,6 +734,8 @@ def test_a_decision_is_told_with_what_it_refers_to_alone(
         ("die Waage hat noch nie richtig gewogen", False),
         ("wir haben nie getestet, ob sie laufen", False),
         ("das schaffst du nie", False),
+        ("der Aufzug fährt nie bis oben, komisch", False),
+        ("Kunden fragen nie nach Preisen", False),
         ("we never got that to work", False),
         ("we never had that problem", False),
         ("you never found out why it failed", False),
