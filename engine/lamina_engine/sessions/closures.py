@@ -58,7 +58,7 @@ _UNDONE: Final = re.compile(
 
 
 class Talk:
-    """What was said after a point was left open; each text is read once, and only where a point may need it."""
+    """Talk after a point was left open; each text is read once, where a point needs it."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         self._texts = list(texts)

@@ -773,7 +773,7 @@ def is_open_heading(line: str) -> bool:
 
 
 def open_points(text: str, *, headed: bool = False) -> Iterator[str]:
-    """Yield what a reply leaves open: by its words, or, ``headed``, where they say plainly that it is."""
+    """Yield what a reply leaves open; ``headed`` gives only what it plainly says is open."""
     below = False
     for line in without_code(text).splitlines():
         bare = _MARKS.sub("", line).strip().replace("\u2019", "'")
@@ -833,7 +833,7 @@ _BY_THE_WAY: Final = re.compile(
 
 
 def without_open_mark(point: str) -> str:
-    """Return an open point without the words that say it is one, what stands before them, and its status."""
+    """Return an open point without its mark, what stands before that, and its status."""
     marks = [*_OPEN_MARK.finditer(point)]
     return re.sub(r" \((?:pending|in progress)\)\Z", "", point[marks[0].end() :] if marks else point)
 
