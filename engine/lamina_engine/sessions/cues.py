@@ -346,8 +346,8 @@ _WITHDRAWN: Final = _cue(
     rf"(?:{changes.INSTEAD_OF}|{changes.NO_LONGER}) |not (?=\w*\d)|"
     r"no (?=[^.,;:!?]{3,40} (?:at all|after all|any ?more)\b)|"
     r"lass(?:t|en wir)? das mit |(?:throw|take|rip|kick) (?=[^.,;:!?]{3,60} out\b))(?P<what>[^.,;:!?]{3,60})",
-    pieces="forget|vergiss|vergesst|scrap|ditch|drop|revert|undo|abandon|without|get rid of|instead of|rather than|place of|lieu of|statt |stelle|"
-    "no longer|no more|nicht |not |no |lass|throw|take|rip|kick",
+    pieces="forget|vergiss|vergesst|scrap|ditch|drop|revert|undo|abandon|without|get rid of|instead of|rather than|"
+    "place of|lieu of|statt |stelle|no longer|no more|nicht |not |no |lass|throw|take|rip|kick",
 )
 _BAD_IDEA: Final = (
     r"(?:(?:was|were) (?:an? )?(?:bad|poor|stupid|terrible|wrong|dumb) (?:idea|call|choice|move|decision)\b|"
@@ -813,7 +813,7 @@ _NOTHING: Final = re.compile(r"(?:nothing|none|no|nichts|nix|keine?s?|n/a|-|–)
 
 def marks_open(sentence: str) -> bool:
     """Return whether a person's sentence names what is open, and says so first."""
-    return _OPEN_MARK.search(sentence) is not None and not _is_question(sentence)
+    return _OPEN_MARK.search(sentence) is not None and not is_question(sentence)
 
 
 def is_aside(prompt: str) -> bool:
