@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from lamina_engine.facts import vocabulary
 from lamina_engine.facts.coverage import stem
@@ -25,6 +26,7 @@ _PORT: Final = _words("port")
 _PAST: Final = _words("before formerly previously earlier former previous originally")
 _ASKING: Final = _words("after off down else")
 """Function words that make it another question."""
+_DOING: Final = _words("do does did")
 RUNNING: Final = _words("run runs")
 """Verbs that ask for something where a person does it."""
 DONE: Final = ("ed", "en", "ilt", "ade", "old")
@@ -74,6 +76,28 @@ class Asking(Struct, frozen=True):
         if self.kind == "count":
             return _PEOPLE
         return COLOURED | _PORT if any(word[:6] == "listen" for _, word in self.content) else COLOURED
+
+    def qualifiers(self) -> frozenset[int]:
+        """Return the positions of words that qualify a noun: "orbital" of the orbital elements."""
+        said = {i for i, _ in (*self.content, *self.names)} - set(self.noun)
+        found: set[int] = set()
+        for begin in said:
+            before = self.words[begin - 1] if begin else ""
+            if before not in vocabulary.ARTICLES | vocabulary.BEING | _DOING:
+                continue
+            end = next(i for i in range(begin, len(self.words) + 1) if i not in said)
+            at = begin - 1 - (before in vocabulary.ARTICLES)
+            # the last word of "does the new gateway use" is a verb
+            is_verb = at >= 0 and self.words[at] in _DOING and end - begin > 1
+            found.update(range(begin, end - 1 - is_verb))
+        return frozenset(found)
+
+    def without(self, places: Collection[int]) -> Asking:
+        """Return the question without some of its words, and without verbs that ask for nothing beside others."""
+        names = tuple(each for each in self.names if each[0] not in places)
+        content = tuple(each for each in self.content if each[0] not in places)
+        heavy = tuple(each for each in content if each[0] in self.noun or each[1] not in vocabulary.LIGHT_VERBS)
+        return replace(self, names=names, content=heavy if heavy or names else content)
 
 
 def read_question(text: str) -> Asking | None:

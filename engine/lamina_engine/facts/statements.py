@@ -56,7 +56,7 @@ _BACK: Final = 2
 """Sentences before one in which its subject may be named."""
 _EXTRA: Final = 0.01
 """What each word of a sentence takes from it: of two that say all, the one that says least beside."""
-_TENSE: Final = 0.3
+TENSE: Final = 0.3
 """What a word for the present adds to an answer to a question of the present, and a past form takes from it."""
 _HELD: Final = 0.9
 """Likeness that a word of the setting counts with."""
@@ -84,6 +84,8 @@ _IMPLIED: Final[dict[Kind, frozenset[str]]] = {
 }  # fmt: skip
 """Verbs that the kind of value says already: "where is it kept"."""
 _CALLED: Final = _words("called named")
+_LISTENS: Final = re.compile(r"\b(?:listen|lausch|hör)\w* (?:\w+ )?(?:on|at|auf) :?\d", re.IGNORECASE)
+"""Says a port without the word."""
 _QUOTED: Final = re.compile(r"[`\"“„«]\w")
 _LASTING: Final = _words("valid live lives last lasts kept keep stored retained")
 _IS_SO_LONG: Final = re.compile(r":[*_]*\s*(?:about |~ ?)?\d")
@@ -161,7 +163,7 @@ def rate_sentence(
         implied
         and asking.kind == "which"
         and not through
-        and not any(asking.words[i] in asking.shown for i in asking.noun)
+        and not any(_is_shown(asking, asking.words[i], sentence) for i in asking.noun)
         and len(asking.content) + len(asking.names) < 2 + implied
     ):
         return None
@@ -208,16 +210,16 @@ def rate_sentence(
     if (
         asking.is_copular
         and not versioned
-        and not all(i in hits for i in asking.noun)
+        and not all(i in hits or _is_shown(asking, asking.words[i], sentence) for i in asking.noun)
         and not _links_name(sentence, hits)
     ):
         return None
     rating = (likely + _HELD * len(held)) / max(1, len(asking.content)) + 0.3 * (len(hits) + len(held)) - 0.2 * back
     rating -= _EXTRA * len(sentence.words)
     if asking.is_present:
-        rating += _TENSE * ((NOW.search(sentence.text) is not None) - (OVER.search(sentence.text) is not None))
+        rating += TENSE * ((NOW.search(sentence.text) is not None) - (OVER.search(sentence.text) is not None))
     if asking.words[-1] in _ENDING and asking.words[-1] in sentence.lower:
-        rating += _TENSE
+        rating += TENSE
     return rating
 
 
@@ -321,10 +323,15 @@ def _is_implied(asking: Asking, missing: Missing, sentence: Sentence, hits: dict
     if i in asking.noun:
         return (
             word in _UNSAID
-            or word in asking.shown
+            or _is_shown(asking, word, sentence)
             or (asking.kind == "which" and len(asking.noun) == 1 and word in _SORTS)
         )
     return word in _IMPLIED.get(asking.kind, ())
+
+
+def _is_shown(asking: Asking, word: str, sentence: Sentence) -> bool:
+    """Return whether a value shows by itself what sort of thing it is: "listens on 8443" names a port."""
+    return word in asking.shown or (word == "port" and _LISTENS.search(sentence.text) is not None)
 
 
 def _shows_version(sentence: Sentence, hits: dict[int, int]) -> bool:

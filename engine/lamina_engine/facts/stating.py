@@ -33,6 +33,13 @@ _ASIDE: Final = re.compile(r"\([^)]*\)")
 OVER: Final = re.compile(r"\b(?:was|were|had)\b(?! \w+(?:ed|en|ilt|ade|old)\b)|['’]d had\b", re.IGNORECASE)
 """A form of the past that tells of no event whose outcome holds: "it was 65", unlike "it was raised"."""
 NOW: Final = re.compile(rf"\b(?:now|since|currently|these days|nowadays|today|{changes.FROM_NOW_ON})\b", re.IGNORECASE)
+ANEW: Final = re.compile(
+    rf"\b(?:now|again|instead|since|as of|these days|nowadays|meanwhile|{changes.FROM_NOW_ON}|"
+    rf"(?:back|over|went|goes|{changes.MOVED}|{changes.SWITCHED}|{changes.ADJUSTED}) to|"
+    r"jetzt|nun|wieder|stattdessen|seit|inzwischen|mittlerweile|neuerdings)\b",
+    re.IGNORECASE,
+)
+"""Says that something is so from then on, and was otherwise."""
 _NUMERO: Final = re.compile(r"\bno\. ?(?=\d)", re.IGNORECASE)
 _LIMIT: Final = re.compile(
     r"\b(?:no|not|never|none|nobody)\b(?=.*\b(?:longer|more|later|older|bigger|larger|higher|less|fewer|earlier|above|over|below|before|after)"

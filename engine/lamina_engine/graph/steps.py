@@ -7,13 +7,13 @@ the five sessions before it, and goes on with the one that is most alike, or wit
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 import numpy as np
 
+from lamina_engine.chunks.talk import without_tools
 from lamina_engine.graph.likeness import Matter, likeness, matter_of
 
 if TYPE_CHECKING:
@@ -31,9 +31,6 @@ LOOK_BACK: Final = 5
 """Sessions before one that it may go on with."""
 _HEAD_CHARS, _TAIL_CHARS = 1_500, 3_000
 _MOST_CHUNKS: Final = 6
-_TOOLS: Final = re.compile(
-    r"^\[(?:Tool|Result):[^\n]*\].*?(?=^\[(?:User|Assistant)\]$|\Z)|^\[(?:User|Assistant)\]$", re.DOTALL | re.MULTILINE
-)
 
 
 class _Files(msgspec.Struct, frozen=True):
@@ -80,7 +77,7 @@ class Pages:
         files: set[str] = set()
         for row in rows:
             (record,) = self._view.snapshot.records("chunks", np.array([row]), ("text", "metadata"))
-            texts.append(_TOOLS.sub("", record["text"]))
+            texts.append(without_tools(record["text"]))
             files |= _files_of(record["metadata"])
             chars -= len(texts[-1])
             if chars <= 0:

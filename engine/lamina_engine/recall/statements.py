@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
+from lamina_engine.chunks.talk import CONVERSATION, without_tools
 from lamina_engine.clock import MISSING_US, utc_datetime
+from lamina_engine.facts import vocabulary
 from lamina_engine.facts.asking import Asking, read_question
 from lamina_engine.facts.dictionary import in_german
 from lamina_engine.facts.labels import is_rival
@@ -20,8 +22,9 @@ from lamina_engine.facts.questions import ANSWERED_FROM, AnswerSet, K
 from lamina_engine.facts.questions import ask as ask_facts
 from lamina_engine.facts.replacements import may_be_replaced, read_replacement, read_value
 from lamina_engine.facts.sentences import Sentence
-from lamina_engine.facts.statements import read_sentences, sentences_of
-from lamina_engine.facts.stating import NOW
+from lamina_engine.facts.statements import TENSE, read_sentences, sentences_of
+from lamina_engine.facts.stating import ANEW, NOW
+from lamina_engine.facts.wording import likeness, parts, tokens
 from lamina_engine.index.analysis import query_analyzer
 from lamina_engine.index.scoring import Bm25
 from lamina_engine.index.view import View
@@ -43,7 +46,11 @@ _LOOKED_AT: Final = 24
 """Texts that are read for one question."""
 _AS_GOOD: Final = 0.1
 """Least difference of ratings that is more than the length of a sentence."""
-_FIELDS: Final = ("id", "title", "source", "type", "text", "created_at", "tags", "metadata")
+_FORM: Final = 0.9
+"""Likeness of two forms of one word."""
+_ANY_SORT: Final = frozenset(("new", "current", "present", "whole", "entire"))
+"""Words before a noun that make it no other thing."""
+_FIELDS: Final = ("id", "title", "source", "type", "text", "created_at", "tags", "metadata", "project")
 
 
 def ask(
@@ -124,16 +131,39 @@ def _read_texts(view: View, asking: Asking, rows: Sequence[int]) -> list[_Text]:
     for row, record in zip(rows, view.snapshot.records("chunks", np.array(rows, np.int64), _FIELDS), strict=True):
         if record["type"] == _CODE:
             continue
+        if record["type"] == CONVERSATION:  # what a tool answered was so at that moment, and nobody said it
+            record["text"] = without_tools(record["text"])
         created = record["created_at"]
-        dated = utc_datetime(created)
-        year = str(dated.year) if dated else ""
-        title, tags = record["title"] or "", record["tags"] or ()
-        said = [
-            each
-            for text in (record["text"], _fields_text(record["metadata"]))
-            for each in sentences_of(asking, text, year, title, record["source"], tags)
-        ]
-        found.append(_Text((MISSING_US if created is None else created, row), record, said))
+        found.append(_Text((MISSING_US if created is None else created, row), record, _read_answers(asking, record)))
+    return found
+
+
+def _read_answers(asking: Asking, record: dict[str, Any]) -> list[tuple[float, Sentence]]:
+    """Return the sentences of a text that answer a question, with how well."""
+    dated = utc_datetime(record["created_at"])
+    year = str(dated.year) if dated else ""
+    title, tags = record["title"] or "", record["tags"] or ()
+    return [
+        each
+        for text in (record["text"], _fields_text(record["metadata"]))
+        for each in sentences_of(asking, text, year, title, record["source"], tags)
+    ]
+
+
+def _read_changes(asking: Asking, record: dict[str, Any]) -> dict[str, bool]:
+    """Return the sentences that say, in fewer words than a question, that something is so from then on.
+
+    True where the text says elsewhere what they leave out: a later "the elements come from B again" may be about other ones.
+    """
+    if not ANEW.search(record["text"]):
+        return {}
+    qualifiers = asking.qualifiers()
+    about = {part for word in tokens(f"{record['project'] or ''} {record['text']}") for part in parts(word.lower())}
+    known = {i for i in qualifiers if asking.words[i] in about}
+    found: dict[str, bool] = {}
+    for is_clear, left_out in ((False, qualifiers), (True, known)):
+        answers = _read_answers(asking.without(left_out), record)
+        found |= {each.written: is_clear for _, each in answers if ANEW.search(f"{each.text} {each.written}")}
     return found
 
 
@@ -142,26 +172,56 @@ def _replace(
 ) -> tuple[_Text, Sentence] | None:
     """Return the answer that later sentences leave; None where they say nothing instead."""
     sentence: Sentence | None = best.sentence
-    value = read_value(asking, best.sentence)
+    value, rating = read_value(asking, best.sentence), _plain_rating(best.rating, best.sentence)
     known = {each.place[1] for each in found}
     more = [row for row in _find_rows(view, " ".join((*value.names, *value.numbers)), selection) if row not in known]
+    project = best.record["project"]
     for text in sorted((*found, *_read_texts(view, asking, more)), key=lambda each: each.place):
-        if text.place < best.place:
+        if text.place < best.place or (project and text.record["project"] not in {project, None}):
             continue
-        answering = {each.written for _, each in text.said}
+        answering = {each.written: _plain_rating(like, each) for like, each in text.said}
+        changes = _read_changes(asking, text.record)
         is_after = text.place > best.place or sentence is None
+        is_newer = text.place[0] > best.place[0]
         for each in read_sentences(asking, text.record["text"]):
             if not is_after:
                 is_after = sentence is not None and each.written == sentence.written
-            elif sentence is not None and " ".join(sentence.lower) in " ".join(each.lower):
-                continue  # told again
-            elif each.written in answering and (sentence is None or NOW.search(each.text)):
+            elif sentence is not None and (
+                " ".join(sentence.lower) in " ".join(each.lower)  # told again
+                or _is_of_another(asking, each, sentence)
+            ):
+                continue
+            elif each.written in answering and (
+                sentence is None or NOW.search(each.text) or (is_newer and answering[each.written] >= rating - _AS_GOOD)
+            ):
                 best, sentence, value = text, each, read_value(asking, each)
+                rating = answering[each.written]
             elif (holds := read_replacement(asking, value, each)) is not None:
                 new = read_value(asking, each, value)
                 best, sentence = text, each if holds else None
                 value = new if holds else value
+            elif each.written in changes and not value.is_in(each.lower):
+                is_clear = changes[each.written]
+                best, sentence = text, each if is_clear else None
+                value = read_value(asking, each) if is_clear else value
     return None if sentence is None else (best, sentence)
+
+
+def _is_of_another(asking: Asking, sentence: Sentence, old: Sentence) -> bool:
+    """Return whether a later sentence names a thing of another sort: "the staging gateway" for the gateway."""
+    asked = [word.lower() for _, word in (*asking.names, *asking.content)]
+    known = {*asked, *old.lower, *_ANY_SORT}
+    return any(
+        article in vocabulary.ARTICLES
+        and not (sort in known or sort.isdigit() or vocabulary.is_grammar(sort))
+        and any(likeness(word, noun) >= _FORM for word in asked)
+        for article, sort, noun in zip(sentence.lower, sentence.lower[1:], sentence.lower[2:], strict=False)
+    )
+
+
+def _plain_rating(rating: float, sentence: Sentence) -> float:
+    """Return how well a sentence answers, its "now" aside: an older one's is over."""
+    return rating - TENSE * (NOW.search(sentence.text) is not None)
 
 
 def _fields_text(metadata: str | None) -> str:

@@ -170,3 +170,43 @@ def test_labels_and_arrows_of_a_handoff_are_no_reasons(tmp_path: Path) -> None:
         assert not vault.facts.ask("why did we leave SQLite?").answered
         vault.add("We left SQLite because two writers blocked each other.")
         assert "two writers" in str(vault.facts.ask("why did we leave SQLite?")[0].object)
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "question", "answer"),
+    [
+        ("The gateway is Traefik on port 7020.", "The gateway listens on 7044 now.", "what port does the gateway use?", "7044"),
+        ("The gateway is Traefik on port 7020.", "The gateway listens on 7044 now.", "which port is the gateway on?", "7044"),
+        ("The till gateway is on port 7020.", "The gateway listens on 7044 now.", "what port does the till gateway use?", None),
+        ("Tide tables come from Hydra now.", "Tables come from Seamark again.", "where do the tables come from?", "Seamark"),
+        ("Tide tables come from Hydra now.", "The tables come from Seamark again.", "where do the tide tables come from?", None),
+        ("Texts go through Twilio now.", "Texts go through MessageBird.", "what do texts go through?", "MessageBird"),
+        # about something else, or no change
+        ("The gateway is on port 7020.", "The staging gateway listens on 7044 now.", "which port is the gateway on?", "7020"),
+        ("The gateway is on port 7020.", "The gateway has 3000 routes now.", "which port is the gateway on?", "7020"),
+        ("Tide tables come from Hydra.", "The tables are cached now, in Redis.", "where do the tide tables come from?", "Hydra"),
+    ],
+)  # fmt: skip
+def test_a_later_sentence_in_other_words_is_told_or_ends_the_answer(
+    tmp_path: Path, older: str, newer: str, question: str, answer: str | None
+) -> None:
+    with lamina.open(tmp_path / "v", create=True, embedder="none") as vault:
+        vault.add(older, created_at=FIRST)
+        vault.add(newer, created_at=SECOND)
+        found = [each.object for each in vault.facts.ask(question)]
+        assert (answer in found[0]) if answer and found else found == [] and answer is None
+
+
+def test_what_another_project_says_later_ends_no_answer(tmp_path: Path) -> None:
+    with lamina.open(tmp_path / "v", create=True, embedder="none") as vault:
+        vault.add("The kiosk gateway is on port 7020.", created_at=FIRST, project="kiosk")
+        vault.add("The gateway listens on 7044 now.", created_at=SECOND, project="bakery")
+        assert "7020" in vault.facts.ask("which port is the kiosk gateway on?")[0].object
+
+
+def test_results_of_tools_state_nothing(tmp_path: Path) -> None:
+    said = '[User]\nlook round\n\n[Tool:Bash]\ncat Cargo.toml\n\n[Result:Bash]\nname = "reef"\nversion of reef = "1.6.2"\n\n'
+    with lamina.open(tmp_path / "v", create=True, embedder="none") as vault:
+        vault.add(f"{said}[Assistant]\nThe reef server runs on puffin.", type="conversation")
+        assert not vault.facts.ask("what version is reef?").answered
+        assert "puffin" in vault.facts.ask("where does the reef server run?")[0].object
