@@ -62,6 +62,8 @@ _TALK = _words(
     whatever whats when whenever where whereas wherever whether which whichever while who whoever whole whom
     whose why will wish with within without wonder wonderful word words work worked working works worry worse
     worst worth would wow wrong yay yea yeah year years yep yes yesterday yet yo you your yours yourself yup
+    whats wats wheres wheres hows whos whens whys theres heres lets hasnt havent hadnt wasnt werent shouldnt wouldnt
+    couldnt weve theyre id ill
     zero option alternative ll re don didn doesn isn aren wasn won wouldn shouldn couldn cannot dont didnt
     doesnt isnt arent cant wont im ive youre thats lgtm ty thx tks plz pls btw imo asap fyi nvm idk np wdyt
     afaik eod wip tl dr ping weather joke story poem sing cancel cancelled hungry tired bored lunch coffee weekend monday tuesday
@@ -171,6 +173,8 @@ _OTHER = _words(
     ve ja nej tack fortsätt igen prova kör testerna vad hände varför det är inte bra och jag du den som på fixa
     felet snälla takk takker fortsett prøv igjen kjør hva skjedde ikke jeg nei hvad kør tak prøv fejl kyllä ei
     kiitos jatka uudelleen
+    lag lagen liegt liegen lief liefen läuft welchem welchen weswegen worauf woraus wovon wodurch worin woher wohin
+    sag sage sagen nenn nenne nennen verrat verrate zeigt nochmals
     acuerdo mille muchas большое очень понятно
     """
 )
@@ -198,6 +202,8 @@ _CONTINUE = _words(
 )
 _CONTINUE_PHRASES = ("继续", "下一步", "続け", "続き", "次", "계속", "다음")
 _TOKEN = re.compile(r"[^\W_]+(?:[._/\-'’:@#+]+[^\W_]+)*[+#]*|_+\w+")
+_WORDS = re.compile(r"(?!(?<=['\u2019])s\b)[^\W_]+")
+_JOINS = re.compile(r"(?:['\u2019]s)?[ -]")
 _PARTS = re.compile(r"[-'’]")
 _JOINED = re.compile(r"[._/:@#+]")
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uac00-\ud7ff]+")
@@ -205,19 +211,24 @@ _PHRASE = re.compile("|".join(sorted(_PHRASES, key=lambda phrase: (-len(phrase),
 _ASKS_OURS = re.compile(
     r"\b(?:how|where|when|which|what|why|who)\b.{0,40}?\b(?:do|does|did|should|can|could|would|must|have|had|are|is|was|were)\s+(?:we|our|i)\b"
     r"|\bhow to\b|\bour\b"
-    r"|\b(?:wie|wo|woran|womit|worüber|wofür|wann|was|welche[rsnm]?|warum|wieso|weshalb|wer)\b.{0,40}?\b(?:wir|uns)\b|\bunser(?:e[mnrs]?)?\b",
+    r"|\b(?:wie|wo(?:r?an|mit|rüber|für|rauf|raus|von|her|hin|zu)?|wann|was|welche[rsnm]?|warum|wieso|weshalb|weswegen|we[rmn])\b.{0,40}?"
+    r"\b(?:wir|uns)\b|\bunser(?:e[mnrs]?)?\b",
     re.IGNORECASE | re.DOTALL,
 )
 _SEEKS = re.compile(
     r"\b(?:we|us|our|ours|wir|uns|unser(?:e[mnrs]?)?)\b"
-    r"|\b(?:did|was|were|had|has|have|why not|(?:warum|wieso|weshalb) nicht)\b"
+    r"|\b(?:did|was|were|had|has|have|why not|(?:warum|wieso|weshalb|weswegen) nicht)\b"
     r"|\b(?:wurden?|worden|gewesen|hat|hatten?|waren)\b",
     re.IGNORECASE,
 )
 """A question of what was, or of what is ours."""
 _ASKS = re.compile(
-    r"[?？]|(?:^|[.!\n])\s*(?:what|which|who|whose|where|when|why|how|wer|was|welche[rsn]?|wo|wann|warum|wie|qui|quel\w*|où|quand|pourquoi|comment"
-    r"|qué|cuál|quién|dónde|cuándo|cómo)\b"
+    r"[?？]|(?:^|[.!\n])\s*(?:(?:and|so|ok|okay|hey|hi|also|but|btw|please|und|aber|also|ach|na|bitte|sag(?:t)? mal)\b\W*)*"
+    r"(?:(?:wh?at|where|when|why|how|who)['’]?s?|which|whose|we[rmn]|wessen|was|welche[rsnm]?|wo(?:r?an|mit|rüber|für|rauf|raus|von|her|hin|zu)?"
+    r"|wann|warum|wieso|weshalb|weswegen|wie|qui|quel\w*|où|quand|pourquoi|comment|qué|cuál|quién|dónde|cuándo|cómo"
+    r"|(?:tell|give|remind) (?:me|us) (?:again )?(?:the|our|what|which|who|where|when|why|how)"
+    r"|(?:sage?|gib|nenne?|verrate?) (?:mir|uns) (?:(?:bitte|mal|noch ?mal|nochmals|kurz) )*"
+    r"(?:de[rnm]|die|das|unsere?[nmrs]?|was|welche[rsnm]?|we[rmn]|wo|wann|warum|wieso|wie))\b"
     r"|(?:^|[.!\n])\s*(?:(?:did|has|is|are|was|were|does)\s+(?:we|our|i|the|there|anyone|someone|(?-i:[A-Z])\w+)|(?:have|had|do)\s+(?:we|i))\b",
     re.IGNORECASE,
 )
@@ -228,13 +239,25 @@ _REQUEST = re.compile(
 )
 """An order said as a question: "can you draw that as a table?\""""
 _REMEMBERS = re.compile(
-    r"\b(?:was|were|is|are|did|do|have|had)n['’]t (?:there|we)\b|\bremind me\b|\bhow (?:do|can|did|should|could) (?:i|we|you|one)\b"
+    r"\b(?:was|were|is|are|did|do|have|had)n['’]?t (?:there|we)\b|\bremind me\b|\bhow (?:do|can|did|should|could) (?:i|we|you|one)\b"
     r"|\b(?:i|we) (?:seem to |vaguely |still )?(?:remember|recall|know (?:we|there))\b|\bthere (?:was|were|is|are) some",
     re.IGNORECASE,
 )
 """A question without its mark, for what was known once: "I seem to remember a rule for this.\""""
 _WHO = re.compile(
     r"\W*(?:(?:and|so|ok|hey|und|also|hi)\W+)*(?:who|whose|whom|wer|wem|wen|wessen)(?:['\u2019]s)?\b(?P<rest>[^.?!\n]*)",
+    re.IGNORECASE,
+)
+_ATTRIBUTES = _words(
+    """
+    version versions release port ports url urls address host hostname ip password passwords secret token key path folder id number size
+    limit timeout interval rate license licence budget price cost
+    versionsnummer adresse passwort kennwort schlüssel ordner pfad nummer größe grenze preis lizenz
+    """
+)
+"""What every thing has one of: no row that only names such a word is about what is asked."""
+_OF = re.compile(
+    r"\W*(?:of|for|von|vom|f[uü]r|des|der)\s+(?:(?:the|our|de[rnms]|das|die|unser\w*)\s+)?(?P<owner>[^\W_]+)",
     re.IGNORECASE,
 )
 _GRAMMAR = _words(
@@ -249,6 +272,10 @@ _GRAMMAR = _words(
     """
 )
 """Words that are no role beside "who"."""
+_WEATHER = re.compile(
+    r"\W*(?:what|how|wie)(?:['\u2019]?s| is| ist| wird)? (?:the |das )?(?:weather|wetter)\b", re.IGNORECASE
+)
+"""A place where it rains is no subject."""
 _POINTS = re.compile(
     r"\b(?:this|that|these|those|it|its|here|current|now|you|your|yours|dies\w*|hier|du|dir|dein\w*|ce|cet|cette|ces|ici|tu|vous|votre"
     r"|est[eao]s?|es[eao]s?|aqu[ií]|quest[aeio]|isso|isto|você|deze|je|jij|jouw)\b",
@@ -266,6 +293,8 @@ _LATIN_END = "\u024f"
 def has_content(prompt: str) -> bool:
     """Return True if a prompt names something that a memory could be about, near its beginning."""
     prompt = prompt[:_MOST_CHARS]
+    if _WEATHER.match(prompt):
+        return False
     words = content_words(prompt)
     if any(word not in _WORK for word in words) or (bool(words) and _ASKS_OURS.search(prompt) is not None):
         return True
@@ -294,6 +323,34 @@ def subject_words(prompt: str) -> list[str]:
     """Return the words of a prompt that name a subject: no talk, no work at hand but ours."""
     words = content_words(prompt)
     return words if _ASKS_OURS.search(prompt) is not None else [word for word in words if word not in _WORK]
+
+
+def owner_words(prompt: str) -> list[str]:
+    """Return the words of a prompt for what an attribute is asked of; none where it asks for no attribute.
+
+    "Which Redis version do we use" asks of Redis, and "the port of the broker" of the broker: a memory that has another thing's
+    version is not about it.
+    """
+    found = list(_WORDS.finditer(prompt))
+    words = [match[0].lower() for match in found]
+    owners: list[str] = []
+    for place, word in enumerate(words):
+        if word not in _ATTRIBUTES:
+            continue
+        before = words[place - 1] if place else ""
+        is_joined = place > 0 and _JOINS.fullmatch(prompt, found[place - 1].end(), found[place].start()) is not None
+        after = _OF.match(prompt, found[place].end())
+        if is_joined and _is_owner(before):
+            owners.append(before)
+        elif after is not None and _is_owner(after["owner"].lower()):
+            owners.append(after["owner"].lower())
+        else:
+            return list(dict.fromkeys(filter(_is_owner, words)))
+    return list(dict.fromkeys(owners))
+
+
+def _is_owner(word: str) -> bool:
+    return not _is_talk(word) and word not in _ATTRIBUTES and _base(word) not in _WORK
 
 
 def role_words(prompt: str) -> list[str]:

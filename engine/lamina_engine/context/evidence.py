@@ -20,11 +20,13 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from msgspec import Struct
 
-from lamina_engine.context.content import asks, points, role_words, seeks, subject_words
+from lamina_engine.context.content import asks, owner_words, points, role_words, seeks, subject_words
 from lamina_engine.index.analysis import Analyzer
+from lamina_engine.index.languages import ENGLISH, language_of
 from lamina_engine.index.scoring import Bm25, inverse_document_frequency
 from lamina_engine.recall.lanes import Words
 from lamina_engine.recall.pipeline import recall_rows
+from lamina_engine.recall.whose import named_projects
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -69,12 +71,24 @@ _POINTED_YOUNG: Final = 10
 CANDIDATES: Final = 20
 _LONGEST: Final = 4_000
 """Characters of a prompt, or of one of its sentences, that are read: a pasted log is no question."""
+_WORD: Final = re.compile(r"\w+")
 _SENTENCE: Final = re.compile(r"(?<=[.!?。！？])\s+|(?<=[。！？])|\n+")
-_WARNS: Final = re.compile(
-    r"\b(?:never|don['’]?t|do not|must not|mustn['’]t|not allowed|forbidden|takes? back|taken back|no longer|nie(?:mals)?|nicht mehr"
+_FORBIDS: Final = re.compile(
+    r"\b(?:never|don['’]?t|do not|must not|mustn['’]?t|not allowed|forbidden|tak(?:es?|en) back|no longer|nie(?:mals)?|nicht mehr"
     r"|darf(?:st)? nicht|verboten|auf keinen fall)\b",
     re.IGNORECASE,
 )
+_FAILED: Final = re.compile(
+    r"\b(?:not|cannot|can['’]?t|\w+n['’]t|doesnt|wont|unsupported|bad idea|too (?:slow|expensive|dear)|gave up|given up|back (?:on|to|out)"
+    r"|revert\w*|rolled back|removed|dropped|thrown out|went out|goes out|nicht|keine?[nmrs]?|schlechte idee|zu (?:langsam|teuer)"
+    r"|aufgegeben|verworfen|rausgeworfen|ausgebaut|entfernt|vergiss)\b",
+    re.IGNORECASE,
+)
+"""Says what failed, or was taken back: of the order where it has two words of it, as few sentences deny nothing at all."""
+_SPOKEN: Final = 0.2
+"""Share of the candidates that are in a language, for its stems to count."""
+_LEAST_BEGINNING: Final = 4
+"""Letters that a word of a subject and one of a text have in common, at least."""
 _analyzer: Final = Analyzer()
 
 
@@ -113,7 +127,7 @@ def gather_evidence(
         return NOTHING
     named = subject_words(whole)
     words = list(dict.fromkeys(named or role_words(whole)))
-    subject, unit = _subject(view, words), _unit(view)
+    subject, unit = _subject(view, words, view.languages), _unit(view)
     several = len(split_sentences(whole)) > 1
     if not several and len(words) >= _ENOUGH and len(subject.query.terms) == 1:
         return NOTHING
@@ -123,6 +137,11 @@ def gather_evidence(
     options: dict[str, Any] = {"where": dict(where)} if where else {}
     options |= {} if meaning else {"lanes": ("lexical",)}
     found = recall_rows(memory, whole, profile="default", k=CANDIDATES, now=now_us / 1e6, time="off", **options)
+    projects = " ".join(named_projects(view, whole).values()).lower().split()
+    words = [word for word in words if word not in projects] or words  # what is of a project need not name it
+    texts = [record["text"] for record in view.snapshot.records("chunks", found.rows, ("text",))]
+    spoken = _spoken(view, whole, texts)
+    subject = _subject(view, words, spoken)
     shared = _rarity_held(subject, found.rows) / unit
     odds = (
         ODDS
@@ -133,15 +152,32 @@ def gather_evidence(
         return NOTHING
     if several or weight < least:
         odds = odds * np.exp(_SLOPE * (shared - _MET))
+    owners = [] if several else [word for word in owner_words(whole) if word not in projects]
+    if owners:  # another thing has a version too
+        odds = odds * (_rarity_held(_subject(view, owners, spoken), found.rows) > 0.0)
     if weight < least:  # an order is told what speaks for itself; one of a sentence only what warns
-        odds = odds * (shared >= _WELL_MET) * (1.0 if several else _warnings(view, found.rows))
+        odds = odds * (shared >= _WELL_MET) * (1.0 if several else _warnings(words, texts))
     return Evidence(found.rows, odds / (1.0 + odds), found.scores, shared, found.vector, found.stems)
 
 
-def _warnings(view: View, rows: I64) -> F64:
-    """Return 1 for each row that says what must not be done, or was taken back; 0 for others."""
-    texts = view.snapshot.records("chunks", rows, ("text",))
-    return np.array([_WARNS.search(record["text"]) is not None for record in texts], np.float64)
+def _warnings(words: Sequence[str], texts: Sequence[str]) -> F64:
+    """Return 1 for each text that says of some words what must not be done, failed, or was taken back; 0 for others."""
+    warns = (says_of(words, text, _FORBIDS) or says_of(words, text, _FAILED, least=2) for text in texts)
+    return np.fromiter(warns, np.float64, len(texts))
+
+
+def says_of(words: Sequence[str], text: str, pattern: re.Pattern[str], *, least: int = 1) -> bool:
+    """Return whether a sentence matches a pattern, and it and the one before have so many of some words, or all."""
+    parts = dict.fromkeys(part for word in words for part in _WORD.findall(word))
+    begins = [re.escape(part[: max(_LEAST_BEGINNING, len(part) - 2)]) for part in parts]
+    named = re.compile(rf"\b(?:{'|'.join(begins)})", re.IGNORECASE)
+    before: set[str] = set()
+    for sentence in split_sentences(text):
+        here = {found.lower() for found in named.findall(sentence)}
+        if len(here | before) >= min(least, len(begins)) and pattern.search(sentence) is not None:
+            return True
+        before = here
+    return False
 
 
 def _least_subject(view: View, prompt: str, *, is_named: bool) -> float:
@@ -160,9 +196,9 @@ def split_sentences(prompt: str) -> list[str]:
     return [text.strip()[:_LONGEST] for text in _SENTENCE.split(prompt) if text.strip()]
 
 
-def _subject(view: View, words: Sequence[str]) -> Words:
+def _subject(view: View, words: Sequence[str], languages: tuple[str, ...]) -> Words:
     """Return the words of a prompt that name its subject, as the vault has them."""
-    terms = _analyzer.query(" ".join(words), view.languages)
+    terms = _analyzer.query(" ".join(words), languages)
     return Words(view, terms, Bm25(surface=0.0))
 
 
@@ -187,6 +223,19 @@ def _unit(view: View) -> float:
     """Return the rarity of a word that one chunk has."""
     size = view.statistics.rows
     return inverse_document_frequency(1, size) * size / (size + _FEW)
+
+
+def _spoken(view: View, prompt: str, texts: Sequence[str]) -> tuple[str, ...]:
+    """Return the languages other than English of a prompt and of a good part of some texts.
+
+    One row that was taken for Hungarian would make "pro" of every "probe".
+    """
+    if not view.languages:
+        return ()
+    among = (ENGLISH, *view.languages)
+    asked, *spoken = (language_of(_WORD.findall(text.lower()), among) for text in (prompt, *texts))
+    least = max(1.0, _SPOKEN * len(spoken))
+    return tuple(each for each in view.languages if each == asked or spoken.count(each) >= least)
 
 
 def _rarity_held(subject: Words, rows: I64) -> F64:

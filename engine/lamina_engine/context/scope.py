@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from lamina_engine.index.row_columns import NO_VALUE
 from lamina_engine.recall.sessions import find_sessions
+from lamina_engine.recall.whose import named_projects
 from lamina_engine.sessions.events import project_of_folder
 
 if TYPE_CHECKING:
@@ -24,6 +26,19 @@ class Scope(Struct, frozen=True):
     """True where the caller named the project: then nothing without one belongs to it."""
     unowned: bool = False
     """True for chunks without a project alone."""
+    asked: str | None = None
+    """Another project, which the prompt names."""
+
+    def ask(self, view: View, prompt: str) -> Scope:
+        """Return the scope of a prompt: also the one other project that it names, unless the caller named one."""
+        if self.named or self.project is None:
+            return self
+        others = [name for name in named_projects(view, prompt) if name != self.project]
+        return replace(self, asked=others[0]) if len(others) == 1 else self
+
+    def holds(self, project: str | None, text: str) -> bool:
+        """Return whether a chunk is about the project that the prompt asks of: one of it, or one that names it."""
+        return self.asked is None or project == self.asked or self.asked.casefold() in text.casefold()
 
     def filter(self, where: Mapping[str, Any]) -> dict[str, Any]:
         """Return a filter that also asks for the project; an inferred one admits chunks without any."""
@@ -33,7 +48,8 @@ class Scope(Struct, frozen=True):
             return dict(where)
         if self.named:
             return {**where, "project": self.project}
-        mine = {"OR": [{"project": self.project}, {"project": {"exists": False}}]}
+        projects = [{"project": name} for name in (self.project, self.asked) if name is not None]
+        mine = {"OR": [*projects, {"project": {"exists": False}}]}
         return {"AND": [dict(where), mine]} if where else mine
 
 

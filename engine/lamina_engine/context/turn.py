@@ -9,12 +9,13 @@ import msgspec
 from msgspec import Struct
 
 from lamina_engine.chunks.reading import chunks_at
-from lamina_engine.clock import MISSING_US, Instant
+from lamina_engine.chunks.talk import without_tools
+from lamina_engine.clock import MISSING_US, US_PER_DAY, Instant
 from lamina_engine.context import budget as budgets
 from lamina_engine.context import gates
 from lamina_engine.context.budget import BlockFill, cut_score_gap
-from lamina_engine.context.content import continues_work, has_content
-from lamina_engine.context.evidence import NOTHING, Evidence, gather_evidence, split_sentences
+from lamina_engine.context.content import content_words, continues_work, has_content, owner_words
+from lamina_engine.context.evidence import NOTHING, Evidence, gather_evidence, says_of, split_sentences
 from lamina_engine.context.history import history_items
 from lamina_engine.context.journal import read_state, record_turn
 from lamina_engine.context.memories import TASK, active_task, fact_items, item_of_chunk
@@ -22,6 +23,7 @@ from lamina_engine.context.rendering import ContextBlock, Item
 from lamina_engine.context.revisions import place_revisions
 from lamina_engine.context.scope import Scope, find_scope
 from lamina_engine.errors import EmbeddingError, InvalidArgument
+from lamina_engine.facts.stating import ANEW
 from lamina_engine.freshness.tiers import multiplier, read_settings
 from lamina_engine.profiles import INDEX
 
@@ -115,10 +117,11 @@ def _inject(
         logger.info("%s: no context for this turn: the vault is empty", memory.root)
     state = read_state(memory, session)
     history = history_items(memory, prompt, session, scope, now_us, settings.budget_ceiling)
+    asked = scope.ask(memory.view(), prompt)
     evidence = (
-        NOTHING if history else _gather(memory, prompt, scope, now_us)
+        NOTHING if history else _gather(memory, prompt, asked, now_us)
     )  # what such a question has of words says nothing
-    found = _results(memory, evidence, settings, now_us)
+    found = _results(memory, evidence, settings, asked, now_us)
     best = max(found, key=lambda result: result.confidence, default=None)
     confidence = best.confidence if best is not None else 0.0
     results = [each for each in found if each.confidence >= settings.hard_floor]
@@ -140,7 +143,8 @@ def _inject(
         fill.take(history)
         if mode in _OPEN:
             kept = cut_score_gap(_nearness(results), settings.score_gap_threshold)
-            fill.take((results[i].item for i in place_revisions(results, kept, prompt)), stems=evidence.stems)
+            placed = _with_later(results, place_revisions(results, kept, prompt), prompt)
+            fill.take((results[i].item for i in placed), stems=evidence.stems)
         text, tokens = fill.finish(PARTS)
         block = msgspec.structs.replace(
             block, text=text, tokens=tokens, items=tuple(fill.items), components=fill.tokens, budget=budget
@@ -165,7 +169,7 @@ def _gather(memory: Memory, prompt: str, scope: Scope, now_us: int) -> Evidence:
         return gather_evidence(memory, prompt, where, now_us, meaning=False)
 
 
-def _results(memory: Memory, evidence: Evidence, settings: Injection, now_us: int) -> list[Result]:
+def _results(memory: Memory, evidence: Evidence, settings: Injection, scope: Scope, now_us: int) -> list[Result]:
     """Return the results, best first, of two versions the newer.
 
     A stale memory about code ranks lower and is told with its tier; a penalty of 0, where one is set, leaves it out.
@@ -177,7 +181,7 @@ def _results(memory: Memory, evidence: Evidence, settings: Injection, now_us: in
     columns = (evidence.confidences[:most].tolist(), evidence.scores[:most].tolist(), evidence.shared[:most].tolist())
     for chunk, confidence, score, shared in zip(chunks, *columns, strict=True):
         factor = multiplier(chunk.freshness, penalties) if penalties is not None and chunk.collection == _CODE else 1.0
-        if chunk.type == TASK or factor <= 0.0 or chunk.role == INDEX:
+        if chunk.type == TASK or factor <= 0.0 or chunk.role == INDEX or not scope.holds(chunk.project, chunk.text):
             continue
         item = item_of_chunk(chunk, "search", now_us, confidence)
         created = chunk.created_at_us if chunk.created_at_us is not None else MISSING_US
@@ -200,6 +204,31 @@ def _nearness(results: list[Result]) -> list[float]:
         (each.score / best.score) ** (1.0 if each.document and each.document == best.document else _STEEP)
         for each in results
     ]
+
+
+def _with_later(results: list[Result], placed: list[int], prompt: str) -> list[int]:
+    """Return the positions of results to tell, and before them a later one that the best one's words hide.
+
+    "The mask is 7 everywhere" is not all where the prompt asks of Weilheim and a later memory sets it there: one with a word of the
+    prompt that none told has, and which speaks of the same thing. Nor is "the planner answers on port 9300" where the prompt asks for
+    the port and a later memory says "the planner listens on 9455 now".
+    """
+    if not placed:
+        return placed
+    best = results[placed[0]]
+    words = [set(content_words(without_tools(result.text))) for result in results]
+    asked, owners = set(content_words(prompt)), owner_words(prompt)
+    told = set[str]().union(*(words[i] for i in placed))
+    matter = words[placed[0]] - asked
+    later = [
+        i
+        for i, each in enumerate(results)
+        if i not in placed
+        and each.is_unfiled
+        and each.created_us > best.created_us
+        and ((asked & words[i] - told and matter & words[i]) or (owners and says_of(owners, each.text, ANEW)))
+    ]
+    return [*sorted(later, key=lambda i: -(results[i].created_us // US_PER_DAY))[:1], *placed]
 
 
 def _are_versions(one: Item, other: Item) -> bool:

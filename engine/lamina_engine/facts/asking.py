@@ -42,7 +42,7 @@ _QUESTION_WORD: Final = re.compile(r"\b(?:wh\w+|how)\b", re.IGNORECASE)
 _GENERAL: Final = re.compile(
     r"what(?:'s| is| are) (?:an?|the difference)\b|what does .* (?:mean|stand for)\W*$|.*\busually\b", re.IGNORECASE
 )
-_SHORT: Final = re.compile(r"\b(wh\w+|how)['’]s\b", re.IGNORECASE)
+_SHORT: Final = re.compile(r"\b(?:(wh\w+|how)['’]s|(what|where|when|who|how)s)\b", re.IGNORECASE)
 
 
 class Asking(Struct, frozen=True):
@@ -87,8 +87,11 @@ class Asking(Struct, frozen=True):
                 continue
             end = next(i for i in range(begin, len(self.words) + 1) if i not in said)
             at = begin - 1 - (before in vocabulary.ARTICLES)
-            # the last word of "does the new gateway use" is a verb
-            is_verb = at >= 0 and self.words[at] in _DOING and end - begin > 1
+            # the last word of "do the elements come" is a verb
+            is_open = (
+                at >= 0 and self.words[at] in _DOING and vocabulary.LIGHT_VERBS.isdisjoint(self.words[end : end + 1])
+            )
+            is_verb = is_open and end - begin > 1
             found.update(range(begin, end - 1 - is_verb))
         return frozenset(found)
 
@@ -104,7 +107,7 @@ def read_question(text: str) -> Asking | None:
     """Return a question as read, or None where it asks for no value that one sentence can hold."""
     german = is_german(text)
     text = in_english_grammar(text) if german else text
-    words = tokens(_SHORT.sub(r"\1 is", text))
+    words = tokens(_SHORT.sub(r"\1\2 is", text))
     lower = [word.lower() for word in words]
     at = next((i for i, word in enumerate(lower) if word in vocabulary.QUESTION_WORDS), None)
     if _GENERAL.match(text.strip()) or not lower or lower[0] in vocabulary.BEING | vocabulary.HELPERS:

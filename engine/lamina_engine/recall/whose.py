@@ -125,6 +125,18 @@ def find_scopes(view: View, request: Request, mode: str | None) -> tuple[Preferr
     return tuple(found)
 
 
+def named_projects(view: View, text: str) -> dict[str, str]:
+    """Return the projects that a text surely names in full, each with the words for it. O(words)."""
+    if not view.rows:
+        return {}
+    found: dict[str, str] = {}
+    for words, places, certainty in _match_names(view, text):
+        projects = [place for place in places if place.kind == "project"]
+        if certainty == 1.0 and len(projects) == 1 and _measure(view, words, _rows_of(view, places)) >= SURE:
+            found[projects[0].name] = words
+    return found
+
+
 def _scope(
     view: View, places: tuple[Place, ...], words: str, confidence: float, weight: float, inside: BOOL, *, required: bool
 ) -> PreferredScope:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from lamina.prompts import needs_context
-from lamina_engine.context.content import asks, content_words, continues_work, has_content
+from lamina_engine.context.content import asks, content_words, continues_work, has_content, owner_words
 
 PROMPTS = Path(__file__).parent / "prompts"
 
@@ -113,3 +113,35 @@ def test_a_hook_decides_before_anything_heavy_is_imported() -> None:
 def test_an_order_said_as_a_question_asks_nothing_and_a_memory_sought_does(prompt: str, ref: bool) -> None:
     """Findings, stranger 3: orders are about what agent and user have before them."""
     assert asks(prompt) is ref
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "whats the api port", "wheres the log kept", "hows the cache invalidated", "and what was the limit", "tell me the api port",
+        "give me our tax number", "wieso haben wir das so", "weshalb der Umzug", "weswegen ging das nicht", "wofür steht der Schalter",
+        "woran lag der Ausfall", "worauf läuft die Datenbank", "gib mir den Port", "sag mir bitte nochmal das Limit", "nenn mir die Adresse vom Broker",
+    ],
+)  # fmt: skip
+def test_questions_are_known_as_people_type_them(prompt: str) -> None:
+    assert asks(prompt)
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    ["give me a joke", "gib mir fünf Namen", "tell me a story", "show me the diff", "use the new port", "whatsoever"],
+)
+def test_what_is_to_be_made_is_no_question(prompt: str) -> None:
+    assert not asks(prompt)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "owners"),
+    [
+        ("which Redis version do we use", ["redis"]), ("welche Redis-Version nutzen wir", ["redis"]), ("what is the port of the mail relay?", ["mail"]),
+        ("wie ist der Port vom Broker?", ["broker"]), ("the billing API's key", ["api"]), ("why did we leave SQLite?", []), ("what port does the planner use", ["planner"]),
+        ("what version are we on", []),
+    ],
+)  # fmt: skip
+def test_an_attribute_is_asked_of_something(prompt: str, owners: list[str]) -> None:
+    assert owner_words(prompt) == owners

@@ -534,7 +534,7 @@ def test_ten_thousand_sessions_keep_their_promises(quick_folder: Path) -> None:
     )
 
 
-def _write_sessions(folder: Path, *sessions: tuple[str, ...]) -> None:
+def _write_sessions(folder: Path, *sessions: tuple[str, ...], project: str = "shop") -> None:
     """Write sessions of an agent, each a day and what user and agent said in turns."""
     folder.mkdir(exist_ok=True)
     for n, (day, *said) in enumerate(sessions):
@@ -543,10 +543,10 @@ def _write_sessions(folder: Path, *sessions: tuple[str, ...]) -> None:
             role = ("user", "assistant")[i % 2]
             content: Any = text if role == "user" else [{"type": "text", "text": text}]
             lines.append({
-                "type": role, "uuid": f"{n}-{i}", "parentUuid": f"{n}-{i - 1}" if i else None, "sessionId": f"s{n}",
-                "cwd": "/home/ada/shop", "timestamp": f"{day}T10:{i:02}:00Z", "message": {"role": role, "content": content},
+                "type": role, "uuid": f"{n}-{i}", "parentUuid": f"{n}-{i - 1}" if i else None, "sessionId": f"{project}{n}",
+                "cwd": f"/home/ada/{project}", "timestamp": f"{day}T10:{i:02}:00Z", "message": {"role": role, "content": content},
             })  # fmt: skip
-        (folder / f"s{n}.jsonl").write_text("\n".join(map(json.dumps, lines)))
+        (folder / f"{project}{n}.jsonl").write_text("\n".join(map(json.dumps, lines)))
 
 
 SHOP = (
@@ -794,3 +794,71 @@ def test_a_question_of_who_is_answered_from_a_small_table(tmp_path: Path) -> Non
             "call me later",
         ):
             assert vault.inject(prompt, prompt).items == (), prompt
+
+
+WARD = (
+    ("2026-01-05", "look round ward, the bed planner of our clinic", "Spring Boot 3.2, version 2.8.0. The planner answers on port 9300, beds are kept in Oracle."),
+    ("2026-01-08", "9300 collides with the pager gateway", "The planner listens on 9455 now."),
+    ("2026-01-11", "give Liquibase a go for the schema changes", "Liquibase can't read our old changelogs, the checksums do not match. We stay with Flyway."),
+    ("2026-01-13", "visits are synced every 10 minutes", "Visits are synced every 10 minutes on all wards."),
+    ("2026-01-18", "10 minutes is too long for intensive care. 1 minute there", "Intensive care is synced every minute, all other wards every 10."),
+    ("2026-01-20", "don't ever restart the pager gateway by yourself", "The pager gateway is left alone."),
+    ("2026-01-21", "warum dauert der Export so lange?", "Der Export liest jede Zeile einzeln.", "Dann weg mit Jasper, das reicht so", "Jasper ist ausgebaut, der Export braucht 2 Sekunden."),
+)  # fmt: skip
+LAB = (
+    ("2026-01-22", "the centrifuge exporter runs nightly at 02:30", "The centrifuge exporter runs at 02:30."),
+    ("2026-01-23", "samples are kept for 30 days", "Samples are kept for 30 days."),
+)  # fmt: skip
+
+
+@pytest.fixture
+def clinic(vault: Vault, tmp_path: Path) -> Vault:
+    """A vault of the sessions of two projects."""
+    _write_sessions(tmp_path / "ward", *WARD, project="ward")
+    _write_sessions(tmp_path / "lab", *LAB, project="lab")
+    for project in ("ward", "lab"):
+        vault.ingest(tmp_path / project, kind="sessions")
+    return vault
+
+
+@pytest.mark.parametrize(
+    ("prompt", "told"),
+    [
+        ("whats the planner port", "9455"), ("tell me the planner port again", "9455"), ("ok, what's the planners port", "9455"),
+        ("which port does the planner use?", "9455"), ("gib mir den Port vom planner", "9455"), ("wheres the planner port set", "9455"),
+        ("weswegen ist Jasper rausgeflogen", "ausgebaut"), ("wieso haben wir Jasper rausgeworfen", "ausgebaut"),
+        ("how often are visits of intensive care synced?", "every minute"),
+        ("use Liquibase for the schema changes", "checksums"),
+    ],
+)  # fmt: skip
+def test_what_holds_now_is_told_first_however_it_is_asked(clinic: Vault, prompt: str, told: str) -> None:
+    assert told in clinic.inject(prompt, "s", repo=Path("/elsewhere/ward")).items[0].text
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "which redis version do we use", "which kafka version are we on", "welche PHP-Version nutzen wir", "what is the port of the mail relay?",
+        "whats our grafana port", "tell me the time in Tokyo", "give me the list of files you changed", "gib mir ein Rezept", "wieso ist der Himmel blau",
+    ],
+)  # fmt: skip
+def test_another_things_version_or_port_is_no_answer(clinic: Vault, prompt: str) -> None:
+    assert clinic.inject(prompt, "s", repo=Path("/elsewhere/ward")).items == ()
+
+
+def test_a_project_that_the_prompt_names_is_asked(clinic: Vault) -> None:
+    lab = Path("/elsewhere/lab")
+    assert "9455" in clinic.inject("which port does the planner of ward use?", "a", repo=lab).items[0].text
+    told = clinic.inject("for how many days does ward keep samples?", "b", repo=lab)
+    assert not any("30 days" in item.text for item in told.items)  # those are the lab's
+    assert clinic.inject("which port does the planner use?", "c", repo=lab).items == ()
+    # a caller that names a project gets that one's alone
+    assert clinic.inject("which port does the planner of ward use?", "d", project="lab").items == ()
+
+
+def test_a_stem_of_another_language_is_no_word_of_a_row(vault: Vault) -> None:
+    """In Hungarian "probe" ends in a suffix, and one row that was taken for Hungarian is enough."""
+    vault.add("Az elemzés kész, és a tesztek is jók, de a hiba még nem volt javítva.", id="hungarian")
+    vault.add("Die Pumpe kostet 40 Euro pro Gerät, und das Regal bitte nie anfassen.", id="pump")
+    vault.add([{"text": f"Ticket {n + 700} has a label of its own."} for n in range(40)])
+    assert vault.inject("try the probe on the regal", "s").items == ()

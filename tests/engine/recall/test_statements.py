@@ -177,7 +177,7 @@ def test_labels_and_arrows_of_a_handoff_are_no_reasons(tmp_path: Path) -> None:
     [
         ("The gateway is Traefik on port 7020.", "The gateway listens on 7044 now.", "what port does the gateway use?", "7044"),
         ("The gateway is Traefik on port 7020.", "The gateway listens on 7044 now.", "which port is the gateway on?", "7044"),
-        ("The till gateway is on port 7020.", "The gateway listens on 7044 now.", "what port does the till gateway use?", None),
+        ("The kiosk gateway is on port 7020.", "The gateway listens on 7044 now.", "what port does the kiosk gateway use?", None),
         ("Tide tables come from Hydra now.", "Tables come from Seamark again.", "where do the tables come from?", "Seamark"),
         ("Tide tables come from Hydra now.", "The tables come from Seamark again.", "where do the tide tables come from?", None),
         ("Texts go through Twilio now.", "Texts go through MessageBird.", "what do texts go through?", "MessageBird"),
