@@ -109,7 +109,8 @@ class Context:
             Bounds of the token budget; ``INJECTION_BUDGET_FLOOR`` (500) and ``INJECTION_BUDGET_CEILING`` (1,500) by
             default.
         project : str, optional
-            Only chunks of this project. Without it, as for `bootstrap`.
+            Only chunks of this project. Without it, as for `bootstrap`; another project that the prompt names is asked
+            too, and of one's own then only what names it is told.
         repo : path, optional
             The folder that the agent works in, by which its project is known.
         now : date, optional

@@ -89,7 +89,7 @@ _LISTENS: Final = re.compile(r"\b(?:listen|lausch|hör)\w* (?:\w+ )?(?:on|at|auf
 _QUOTED: Final = re.compile(r"[`\"“„«]\w")
 _LASTING: Final = _words("valid live lives last lasts kept keep stored retained")
 _IS_SO_LONG: Final = re.compile(r":[*_]*\s*(?:about |~ ?)?\d")
-_VERSIONS: Final = _words("version release")
+VERSIONS: Final = _words("version release")
 _PROVIDERS: Final = _words("provider supplier vendor company firm service")
 _JOINED: Final = re.compile(r"\w[./:@_]\w")
 """Addresses and paths, whose parts say a word only in full."""
@@ -206,7 +206,7 @@ def rate_sentence(
         and not find_values(asking.kind, sentence.text, sentence.words, hits, noun, asking.noun, sentence.value)
     ):
         return None
-    versioned = not _VERSIONS.isdisjoint(noun)
+    versioned = not VERSIONS.isdisjoint(noun)
     if (
         asking.is_copular
         and not versioned
@@ -302,8 +302,8 @@ def _is_implied(asking: Asking, missing: Missing, sentence: Sentence, hits: dict
     i, word, named = missing
     if named:
         return False
-    if not _VERSIONS.isdisjoint(asking.words[k] for k in asking.noun):
-        return word in _VERSIONS | RUNNING and _shows_version(sentence, hits)
+    if not VERSIONS.isdisjoint(asking.words[k] for k in asking.noun):
+        return word in VERSIONS | RUNNING and _shows_version(sentence, hits)
     if i in asking.head and len(asking.noun) > 1 and word in _PROVIDERS:
         return asking.noun[-2] in hits and _find_agent(sentence) is not None
     if asking.kind == "what" and word in _CALLED:

@@ -6,6 +6,7 @@ is stored: a text that changes or is withdrawn changes the answer at once.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -22,7 +23,7 @@ from lamina_engine.facts.questions import ANSWERED_FROM, AnswerSet, K
 from lamina_engine.facts.questions import ask as ask_facts
 from lamina_engine.facts.replacements import may_be_replaced, read_replacement, read_value
 from lamina_engine.facts.sentences import Sentence
-from lamina_engine.facts.statements import TENSE, read_sentences, sentences_of
+from lamina_engine.facts.statements import TENSE, VERSIONS, read_sentences, sentences_of
 from lamina_engine.facts.stating import ANEW, NOW
 from lamina_engine.facts.wording import likeness, parts, tokens
 from lamina_engine.index.analysis import query_analyzer
@@ -50,6 +51,11 @@ _FORM: Final = 0.9
 """Likeness of two forms of one word."""
 _ANY_SORT: Final = frozenset(("new", "current", "present", "whole", "entire"))
 """Words before a noun that make it no other thing."""
+_VERSION: Final = re.compile(r"v?(\d{1,6}(?:\.\d{1,6})+)")
+_RELEASING: Final = ("release", "released", "tag", "tagged", "bumped", "getaggt", "veröffentlicht")
+_RELEASED: Final = re.compile(
+    r"\b(?:released?|tagged|bumped|published|shipped|getaggt|veröffentlicht|freigegeben|ausgeliefert)\b", re.IGNORECASE
+)
 _FIELDS: Final = ("id", "title", "source", "type", "text", "created_at", "tags", "metadata", "project")
 
 
@@ -174,7 +180,8 @@ def _replace(
     sentence: Sentence | None = best.sentence
     value, rating = read_value(asking, best.sentence), _plain_rating(best.rating, best.sentence)
     known = {each.place[1] for each in found}
-    more = [row for row in _find_rows(view, " ".join((*value.names, *value.numbers)), selection) if row not in known]
+    words = (*value.names, *value.numbers, *(_RELEASING if _asks_version(asking) else ()))
+    more = [row for row in _find_rows(view, " ".join(words), selection) if row not in known]
     project = best.record["project"]
     for text in sorted((*found, *_read_texts(view, asking, more)), key=lambda each: each.place):
         if text.place < best.place or (project and text.record["project"] not in {project, None}):
@@ -200,6 +207,8 @@ def _replace(
                 new = read_value(asking, each, value)
                 best, sentence = text, each if holds else None
                 value = new if holds else value
+            elif is_newer and sentence is not None and _is_released(asking, text.record, sentence, each):
+                best, sentence, value = text, each, read_value(asking, each)
             elif each.written in changes and not value.is_in(each.lower):
                 is_clear = changes[each.written]
                 best, sentence = text, each if is_clear else None
@@ -217,6 +226,31 @@ def _is_of_another(asking: Asking, sentence: Sentence, old: Sentence) -> bool:
         and any(likeness(word, noun) >= _FORM for word in asked)
         for article, sort, noun in zip(sentence.lower, sentence.lower[1:], sentence.lower[2:], strict=False)
     )
+
+
+def _asks_version(asking: Asking) -> bool:
+    return not VERSIONS.isdisjoint(asking.words[i] for i in asking.noun)
+
+
+def _is_released(asking: Asking, record: dict[str, Any], old: Sentence, sentence: Sentence) -> bool:
+    """Return whether a sentence releases a later version of the project that a question asks of: "1.7.0 is tagged"."""
+    project = set(parts((record["project"] or "").lower()))
+    asked = [word.lower() for i, word in (*asking.names, *asking.content) if i not in asking.noun]
+    if (
+        not _asks_version(asking)
+        or not asked
+        or not project.issuperset(asked)
+        or not _RELEASED.search(sentence.written)
+    ):
+        return False
+    found, known = ([number for number in map(_read_version, words) if number] for words in (sentence.lower, old.lower))
+    return len(found) == 1 and bool(known) and found[0] > min(known)
+
+
+def _read_version(word: str) -> tuple[int, ...]:
+    """Return the numbers of a version with a point; none of another word."""
+    found = _VERSION.fullmatch(word)
+    return tuple(map(int, found[1].split("."))) if found else ()
 
 
 def _plain_rating(rating: float, sentence: Sentence) -> float:
