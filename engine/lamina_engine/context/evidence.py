@@ -167,14 +167,18 @@ def _warnings(words: Sequence[str], texts: Sequence[str]) -> F64:
 
 
 def says_of(words: Sequence[str], text: str, pattern: re.Pattern[str], *, least: int = 1) -> bool:
-    """Return whether a sentence matches a pattern, and it and the one before have so many of some words, or all."""
+    """Return whether a sentence matches a pattern, and it and the one before have so many of some words, or all.
+
+    Of several one stands before the match: "htmx is not able to drag seats" says it of htmx.
+    """
     parts = dict.fromkeys(part for word in words for part in _WORD.findall(word))
     begins = [re.escape(part[: max(_LEAST_BEGINNING, len(part) - 2)]) for part in parts]
     named = re.compile(rf"\b(?:{'|'.join(begins)})", re.IGNORECASE)
     before: set[str] = set()
     for sentence in split_sentences(text):
         here = {found.lower() for found in named.findall(sentence)}
-        if len(here | before) >= min(least, len(begins)) and pattern.search(sentence) is not None:
+        match = pattern.search(sentence) if len(here | before) >= min(least, len(begins)) else None
+        if match is not None and (least == 1 or named.search(sentence, 0, match.start()) is not None):
             return True
         before = here
     return False

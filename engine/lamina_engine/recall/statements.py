@@ -93,7 +93,13 @@ def find_statements(view: View, question: str, until_us: int | None = None) -> l
     if _GERMAN in view.languages and not asking.is_german:
         asked += [german for word in asked for german in in_german(word)]
     found = _read_texts(view, asking, _find_rows(view, " ".join(asked), selection))
-    best = max((each for each in found if each.said), key=lambda each: (each.rating, each.place), default=None)
+    answering = (each for each in found if each.said)
+    # of the gateway, and of the staging gateway, the question means the one
+    best = max(
+        answering,
+        key=lambda each: (not _is_of_another(asking, each.sentence, ()), each.rating, each.place),
+        default=None,
+    )
     if best is None:
         return []
     sentence = best.sentence
@@ -195,7 +201,7 @@ def _replace(
                 is_after = sentence is not None and each.written == sentence.written
             elif sentence is not None and (
                 " ".join(sentence.lower) in " ".join(each.lower)  # told again
-                or _is_of_another(asking, each, sentence)
+                or _is_of_another(asking, each, sentence.lower)
             ):
                 continue
             elif each.written in answering and (
@@ -216,10 +222,10 @@ def _replace(
     return None if sentence is None else (best, sentence)
 
 
-def _is_of_another(asking: Asking, sentence: Sentence, old: Sentence) -> bool:
-    """Return whether a later sentence names a thing of another sort: "the staging gateway" for the gateway."""
+def _is_of_another(asking: Asking, sentence: Sentence, old: Sequence[str]) -> bool:
+    """Return whether a sentence names a thing of another sort: "the staging gateway" for the gateway."""
     asked = [word.lower() for _, word in (*asking.names, *asking.content)]
-    known = {*asked, *old.lower, *_ANY_SORT}
+    known = {*asked, *old, *_ANY_SORT}
     return any(
         article in vocabulary.ARTICLES
         and not (sort in known or sort.isdigit() or vocabulary.is_grammar(sort))

@@ -839,7 +839,7 @@ def test_what_holds_now_is_told_first_however_it_is_asked(clinic: Vault, prompt:
     "prompt",
     [
         "which redis version do we use", "which kafka version are we on", "welche PHP-Version nutzen wir", "what is the port of the mail relay?",
-        "whats our grafana port", "tell me the time in Tokyo", "give me the list of files you changed", "gib mir ein Rezept", "wieso ist der Himmel blau",
+        "make the changelogs of the schema changes shorter", "whats our grafana port", "tell me the time in Tokyo", "give me the list of files you changed", "gib mir ein Rezept", "wieso ist der Himmel blau",
     ],
 )  # fmt: skip
 def test_another_things_version_or_port_is_no_answer(clinic: Vault, prompt: str) -> None:

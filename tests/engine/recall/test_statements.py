@@ -183,6 +183,7 @@ def test_labels_and_arrows_of_a_handoff_are_no_reasons(tmp_path: Path) -> None:
         ("Texts go through Twilio now.", "Texts go through MessageBird.", "what do texts go through?", "MessageBird"),
         # about something else, or no change
         ("The gateway is on port 7020.", "The staging gateway listens on 7044 now.", "which port is the gateway on?", "7020"),
+        ("The gateway listens on 7020, routes are in Redis.", "The staging gateway listens on 7044 now.", "what port does the gateway use?", "7020"),
         ("The gateway is on port 7020.", "The gateway has 3000 routes now.", "which port is the gateway on?", "7020"),
         ("Tide tables come from Hydra.", "The tables are cached now, in Redis.", "where do the tide tables come from?", "Hydra"),
     ],
