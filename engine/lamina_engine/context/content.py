@@ -63,7 +63,7 @@ _TALK = _words(
     whose why will wish with within without wonder wonderful word words work worked working works worry worse
     worst worth would wow wrong yay yea yeah year years yep yes yesterday yet yo you your yours yourself yup
     whats wats wheres wheres hows whos whens whys theres heres lets hasnt havent hadnt wasnt werent shouldnt wouldnt
-    couldnt weve theyre id ill
+    couldnt weve theyre
     zero option alternative ll re don didn doesn isn aren wasn won wouldn shouldn couldn cannot dont didnt
     doesnt isnt arent cant wont im ive youre thats lgtm ty thx tks plz pls btw imo asap fyi nvm idk np wdyt
     afaik eod wip tl dr ping weather joke story poem sing cancel cancelled hungry tired bored lunch coffee weekend monday tuesday
@@ -173,7 +173,7 @@ _OTHER = _words(
     ve ja nej tack fortsätt igen prova kör testerna vad hände varför det är inte bra och jag du den som på fixa
     felet snälla takk takker fortsett prøv igjen kjør hva skjedde ikke jeg nei hvad kør tak prøv fejl kyllä ei
     kiitos jatka uudelleen
-    lag lagen liegt liegen lief liefen läuft welchem welchen weswegen worauf woraus wovon wodurch worin woher wohin
+    lagen liegt liegen lief liefen läuft welchem welchen weswegen worauf woraus wovon wodurch worin woher wohin
     sag sage sagen nenn nenne nennen verrat verrate zeigt nochmals
     acuerdo mille muchas большое очень понятно
     """

@@ -138,10 +138,11 @@ def gather_evidence(
     options |= {} if meaning else {"lanes": ("lexical",)}
     found = recall_rows(memory, whole, profile="default", k=CANDIDATES, now=now_us / 1e6, time="off", **options)
     projects = " ".join(named_projects(view, whole).values()).lower().split()
-    words = [word for word in words if word not in projects] or words  # what is of a project need not name it
+    own = [word for word in words if word not in projects] or words  # what is of a project need not name it
     texts = [record["text"] for record in view.snapshot.records("chunks", found.rows, ("text",))]
     spoken = _spoken(view, whole, texts)
-    subject = _subject(view, words, spoken)
+    if (own, spoken) != (words, view.languages):
+        words, subject = own, _subject(view, own, spoken)
     shared = _rarity_held(subject, found.rows) / unit
     odds = (
         ODDS

@@ -84,7 +84,7 @@ _IMPLIED: Final[dict[Kind, frozenset[str]]] = {
 }  # fmt: skip
 """Verbs that the kind of value says already: "where is it kept"."""
 _CALLED: Final = _words("called named")
-_LISTENS: Final = re.compile(r"\b(?:listen|lausch|hör)\w* (?:\w+ )?(?:on|at|auf) :?\d", re.IGNORECASE)
+_LISTENS: Final = re.compile(r"\b(?:listen|lausch|hört)\w* (?:\w+ )?(?:on|at|auf) :?\d", re.IGNORECASE)
 """Says a port without the word."""
 _QUOTED: Final = re.compile(r"[`\"“„«]\w")
 _LASTING: Final = _words("valid live lives last lasts kept keep stored retained")
