@@ -1,4 +1,4 @@
-"""Talk: what people and agents say in a chunk of a conversation, without what tools were given and answered."""
+"""Talk: what people and agents say in a conversation, without tools and results."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ _TOOLS: Final = re.compile(
 
 
 def without_tools(text: str) -> str:
-    """Return the words of a conversation, without tools, their results, and the names of who speaks."""
+    """Return what is said in a conversation, without tools and marks of who speaks."""
     return _TOOLS.sub("", text)

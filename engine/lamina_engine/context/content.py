@@ -326,7 +326,7 @@ def subject_words(prompt: str) -> list[str]:
 
 
 def owner_words(prompt: str) -> list[str]:
-    """Return the words of a prompt for what an attribute is asked of; none where it asks for no attribute.
+    """Return the words of a prompt for what it asks an attribute of; else none.
 
     "Which Redis version do we use" asks of Redis, and "the port of the broker" of the broker: a memory that has another thing's
     version is not about it.

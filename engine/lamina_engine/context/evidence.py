@@ -162,14 +162,18 @@ def gather_evidence(
 
 
 def _warnings(words: Sequence[str], texts: Sequence[str]) -> F64:
-    """Return 1 for each text that says of some words what must not be done, failed, or was taken back; 0 for others."""
+    """Return 1 for each text that warns of some words, 0 for others.
+
+    It says what must not be done, failed, or was taken back.
+    """
     warns = (says_of(words, text, _FORBIDS) or says_of(words, text, _FAILED, least=2) for text in texts)
     return np.fromiter(warns, np.float64, len(texts))
 
 
 def says_of(words: Sequence[str], text: str, pattern: re.Pattern[str], *, least: int = 1) -> bool:
-    """Return whether a sentence matches a pattern, and it and the one before have so many of some words, or all.
+    """Return whether a sentence says of some words what matches a pattern.
 
+    It and the one before have at least so many of the words, or all.
     Of several one stands before the match: "htmx is not able to drag seats" says it of htmx.
     """
     parts = dict.fromkeys(part for word in words for part in _WORD.findall(word))

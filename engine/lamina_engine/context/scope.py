@@ -30,14 +30,17 @@ class Scope(Struct, frozen=True):
     """Another project, which the prompt names."""
 
     def ask(self, view: View, prompt: str) -> Scope:
-        """Return the scope of a prompt: also the one other project that it names, unless the caller named one."""
+        """Return the scope with the one other project that a prompt names.
+
+        Where the caller named a project it is the only one.
+        """
         if self.named or self.project is None:
             return self
         others = [name for name in named_projects(view, prompt) if name != self.project]
         return replace(self, asked=others[0]) if len(others) == 1 else self
 
     def holds(self, project: str | None, text: str) -> bool:
-        """Return whether a chunk is about the project that the prompt asks of: one of it, or one that names it."""
+        """Return whether a chunk is of the project that the prompt names, or names it."""
         return self.asked is None or project == self.asked or self.asked.casefold() in text.casefold()
 
     def filter(self, where: Mapping[str, Any]) -> dict[str, Any]:

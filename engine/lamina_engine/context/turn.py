@@ -207,7 +207,7 @@ def _nearness(results: list[Result]) -> list[float]:
 
 
 def _with_later(results: list[Result], placed: list[int], prompt: str) -> list[int]:
-    """Return the positions of results to tell, and before them a later one that the best one's words hide.
+    """Return the positions of results to tell, before them a later one that they hide.
 
     "The mask is 7 everywhere" is not all where the prompt asks of Weilheim and a later memory sets it there: one with a word of the
     prompt that none told has, and which speaks of the same thing. Nor is "the planner answers on port 9300" where the prompt asks for

@@ -96,7 +96,7 @@ class Asking(Struct, frozen=True):
         return frozenset(found)
 
     def without(self, places: Collection[int]) -> Asking:
-        """Return the question without some of its words, and without verbs that ask for nothing beside others."""
+        """Return the question without some words, and without verbs that ask for nothing."""
         names = tuple(each for each in self.names if each[0] not in places)
         content = tuple(each for each in self.content if each[0] not in places)
         heavy = tuple(each for each in content if each[0] in self.noun or each[1] not in vocabulary.LIGHT_VERBS)

@@ -330,7 +330,7 @@ def _is_implied(asking: Asking, missing: Missing, sentence: Sentence, hits: dict
 
 
 def _is_shown(asking: Asking, word: str, sentence: Sentence) -> bool:
-    """Return whether a value shows by itself what sort of thing it is: "listens on 8443" names a port."""
+    """Return whether a value shows its sort by itself: "listens on 8443" is a port."""
     return word in asking.shown or (word == "port" and _LISTENS.search(sentence.text) is not None)
 
 

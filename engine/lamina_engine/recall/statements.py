@@ -163,7 +163,7 @@ def _read_answers(asking: Asking, record: dict[str, Any]) -> list[tuple[float, S
 
 
 def _read_changes(asking: Asking, record: dict[str, Any]) -> dict[str, bool]:
-    """Return the sentences that say, in fewer words than a question, that something is so from then on.
+    """Return the sentences that say, in fewer words than asked, that something is so now.
 
     True where the text says elsewhere what they leave out: a later "the elements come from B again" may be about other ones.
     """
@@ -223,7 +223,7 @@ def _replace(
 
 
 def _is_of_another(asking: Asking, sentence: Sentence, old: Sequence[str]) -> bool:
-    """Return whether a sentence names a thing of another sort: "the staging gateway" for the gateway."""
+    """Return whether a sentence names another sort of a thing: "the staging gateway"."""
     asked = [word.lower() for _, word in (*asking.names, *asking.content)]
     known = {*asked, *old, *_ANY_SORT}
     return any(
@@ -239,7 +239,10 @@ def _asks_version(asking: Asking) -> bool:
 
 
 def _is_released(asking: Asking, record: dict[str, Any], old: Sentence, sentence: Sentence) -> bool:
-    """Return whether a sentence releases a later version of the project that a question asks of: "1.7.0 is tagged"."""
+    """Return whether a sentence releases a later version of the project that is asked of.
+
+    "1.7.0 is tagged."
+    """
     project = set(parts((record["project"] or "").lower()))
     asked = [word.lower() for i, word in (*asking.names, *asking.content) if i not in asking.noun]
     if (

@@ -126,7 +126,7 @@ def find_scopes(view: View, request: Request, mode: str | None) -> tuple[Preferr
 
 
 def named_projects(view: View, text: str) -> dict[str, str]:
-    """Return the projects that a text surely names in full, each with the words for it. O(words)."""
+    """Return the projects that a text surely names, each with its words. O(words)."""
     if not view.rows:
         return {}
     found: dict[str, str] = {}
