@@ -195,6 +195,8 @@ class _Roots:
 
     def _resolve_added(self, here: str, source: str, link: SourceLink) -> _Resolved:
         """Resolve a link of an added chunk: among those first, then over the notes of all roots."""
+        if not link.target:  # a place in itself, and it is no note of any root
+            return _Resolved()
         added = self._added.find(link)
         if len(added) == 1:
             return self._lead(here, added[0], link)
@@ -290,11 +292,7 @@ class _AddedChunks:
 
     def find(self, link: SourceLink) -> tuple[str, ...]:
         """Return the ids of the chunks that a link means, in which case several are ambiguous."""
-        return (
-            self._resolver.find(link.form, link.target, "").sources
-            if link.form in ("wiki", "url") and link.target
-            else ()
-        )
+        return self._resolver.find(link.form, link.target, "").sources if link.form in ("wiki", "url") else ()
 
     def links(self) -> Iterator[tuple[str, str, list[SourceLink]]]:
         """Yield the id and source of each chunk with links, and those."""

@@ -223,6 +223,20 @@ def test_links_in_added_texts_lead_to_notes_and_to_other_added_texts(lexical_vau
     assert not vault.links.unresolved()
 
 
+@pytest.mark.parametrize("roots", [0, 1, 2])
+@pytest.mark.parametrize(
+    "link", ["[below](#usage)", "[[#Usage]]", "![[#^block]]", "[u][here]\n\n[here]: #usage", '<a href="#usage">u</a>']
+)
+def test_a_link_to_its_own_text_leads_nowhere_else(lexical_vault: Vault, tmp_path: Path, link: str, roots: int) -> None:
+    for number in range(roots):
+        write(tmp_path / f"n{number}", "pump.md", "# Pump\n\nIt runs at night.\n\n## Usage\n\nTurn the key.\n")
+        lexical_vault.ingest(tmp_path / f"n{number}")
+    lexical_vault.add({"id": "own", "text": f"See {link} for more."}, links=True)
+    lexical_vault.build_links()
+    assert not written(lexical_vault, "own")
+    assert not lexical_vault.links.unresolved()
+
+
 def test_a_name_of_several_added_texts_is_ambiguous(lexical_vault: Vault) -> None:
     vault = lexical_vault
     vault.add(
