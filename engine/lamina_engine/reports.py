@@ -74,7 +74,7 @@ class Problem:
     source: str
     """Path or name of the source."""
     code: str
-    """Stable short name: unreadable, binary, too_large, encoding, frontmatter, symlink, record, redacted_skip, machine_made, ..."""
+    """Stable short name: unreadable, binary, too_large, encoding, frontmatter, symlink, record, machine_made, invalidated, ..."""
     message: str
     """Finding and consequence, such as "not valid UTF-8; skipped"."""
 

@@ -6,6 +6,7 @@ import functools
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
@@ -109,10 +110,18 @@ def write(
 
 
 def append(
-    memory: Memory, transaction: Transaction, view: View, batch: ChunkBatch, vectors: dict[bytes, NDArray[np.float32]]
+    memory: Memory,
+    transaction: Transaction,
+    view: View,
+    batch: ChunkBatch,
+    vectors: dict[bytes, NDArray[np.float32]],
+    invalid: Mapping[int, str | None] = MappingProxyType({}),
 ) -> ChunkCounts:
-    """Append a batch within a transaction; see `write`."""
-    return ChunkWriter(memory, batch, vectors).append_to(transaction, view)
+    """Append a batch within a transaction; see `write`.
+
+    ``invalid`` are the positions that say what was invalidated before, with the reasons: these stay invalid.
+    """
+    return ChunkWriter(memory, batch, vectors, invalid=invalid).append_to(transaction, view)
 
 
 class _ChunkPlan(NamedTuple):
@@ -147,8 +156,10 @@ class ChunkWriter(LogWriter[_ChunkPlan, ChunkCounts]):
         embedded: int = 0,
         *,
         on_conflict: OnConflict = "version",
+        invalid: Mapping[int, str | None] = MappingProxyType({}),
     ) -> None:
         super().__init__(memory)
+        self._invalid = invalid
         self._batch, self._vectors, self._embedded = batch, vectors, embedded
         self._on_conflict: OnConflict = on_conflict
         self._appended: _Appended | None = None
@@ -195,7 +206,7 @@ class ChunkWriter(LogWriter[_ChunkPlan, ChunkCounts]):
         first = transaction.rows("chunks")
         matrix, late = _matrix(self.memory, view, picked, self._vectors)
         counts.embedded += late
-        row_at = {position: first + i for i, position in enumerate(fresh)} if plan.replaced else {}
+        row_at = {position: first + i for i, position in enumerate(fresh)} if plan.replaced or self._invalid else {}
         older = {row_at[p] - first: row if row >= 0 else row_at[-2 - row] for p, row in plan.replaced.items()}
         previous = previous_rows(view, picked, first, older)
         values = picked.columns(previous)
@@ -207,6 +218,8 @@ class ChunkWriter(LogWriter[_ChunkPlan, ChunkCounts]):
         _append_supersessions(
             transaction, view, picked, older, first, stamps, keep_invalid=self._on_conflict != "overwrite"
         )
+        wrong = {row_at[p] - first: reason for p, reason in self._invalid.items() if p in row_at}
+        _carry_invalidations(transaction, picked, wrong, first, stamps)
         if picked.origins:
             add_origins(transaction, picked.ids, np.arange(first, first + len(fresh)), picked.origins, stamps)
         indexer = self.memory.indexer
@@ -313,9 +326,7 @@ def _append_supersessions(
         from lamina_engine.chunks.reading import reasons_at  # most writes need no reading
 
         reasons = reasons_at(view, np.array([older[p] for p in wrong], np.int64))
-        rows = np.array(wrong, np.int64) + first
-        carried = ['{"carried":true}'] * len(wrong)
-        add_events(transaction, "invalidate", [batch.ids[p] for p in wrong], rows, stamps[wrong], reasons, carried)
+        _carry_invalidations(transaction, batch, dict(zip(wrong, reasons, strict=True)), first, stamps)
     _carry_marks(transaction, view, batch, older, first, stamps)
     pinned: dict[int, None] = {}
     for p, row in older.items():  # ascending: within a batch a pin passes on from row to row
@@ -331,6 +342,21 @@ def _append_supersessions(
             stamps[positions],
             [None] * len(positions),
         )
+
+
+def _carry_invalidations(
+    transaction: Transaction,
+    batch: ChunkBatch,
+    reasons: Mapping[int, str | None],
+    first: int,
+    stamps: NDArray[np.int64],
+) -> None:
+    """Pass invalidations to the new rows at some positions, with their reasons."""
+    if not reasons:
+        return
+    at = list(reasons)
+    rows, carried = np.array(at, np.int64) + first, ['{"carried":true}'] * len(at)
+    add_events(transaction, "invalidate", [batch.ids[p] for p in at], rows, stamps[at], [*reasons.values()], carried)
 
 
 def _carry_marks(

@@ -135,6 +135,7 @@ class FileRereader:
             for each in rereads:
                 writer.add(each.document)
             writer.flush()
+        self.problems += report.problems
         if report.chunks:
             from lamina_engine.graph.generators import link_unlinked
 

@@ -15,8 +15,10 @@ from lamina_engine.chunks import writing
 from lamina_engine.chunks.batch import ChunkBatch, new_id
 from lamina_engine.index.state import ACTIVE, REMOVED
 from lamina_engine.index.tables import NO_MORE, BulkHint
+from lamina_engine.ingest import invalidated
 from lamina_engine.ingest.drafts import SourceDraft
 from lamina_engine.ingest.sources import SourceRows
+from lamina_engine.reports import Problem
 from lamina_kernels.layouts import F32
 
 if TYPE_CHECKING:
@@ -144,7 +146,8 @@ class DocumentWriter:
         made = writing.PrecomputedVectors(self.identity, (pair for d in self._documents for pair in d.vectors.items()))
         vectors, embedded = writing.precompute_vectors(memory, memory.view(), batch, made)
         with memory.write(hint=hint) as (transaction, view):
-            written = writing.append(memory, transaction, view, batch, vectors)
+            invalid = self._keep_invalid(view, batch, parts)
+            written = writing.append(memory, transaction, view, batch, vectors, invalid)
             _remove(transaction, view, [*lost, *self._gone])
             for document, ids in zip(self._documents, parts, strict=True):
                 self._note_document(document, ids)
@@ -153,6 +156,19 @@ class DocumentWriter:
         self._report.embedded += embedded + written.embedded
         self._report.redactions += sum(document.draft.redactions for document in self._documents)
         self._documents, self._rows, self._gone, self._pending = [], SourceRows.empty(), [], 0
+
+    def _keep_invalid(self, view: View, batch: ChunkBatch, parts: Sequence[list[str]]) -> dict[int, str | None]:
+        """Return the positions of a batch that say what was invalidated, with the reasons, and report them."""
+        found: dict[int, str | None] = {}
+        start = 0
+        for document, ids in zip(self._documents, parts, strict=True):
+            texts = batch.texts[start : start + len(ids)]
+            marked, edits = invalidated.keep_invalid(view, document.former, ids, texts)
+            found |= {start + position: reason for position, reason in marked.items()}
+            source = document.draft.source
+            self._report.problems += [Problem(source, "invalidated", edit.message()) for edit in edits]
+            start += len(ids)
+        return found
 
     def _note_document(self, document: Document, ids: list[str]) -> None:
         chunks = document.draft.chunks

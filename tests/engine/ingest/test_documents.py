@@ -212,6 +212,60 @@ def test_an_invalidated_chunk_stays_so_when_its_file_is_edited_elsewhere(lexical
     assert state(lexical_vault)[wrong][5] == "invalidated"
 
 
+PORTS = "# Ports\n\nThe port of Keystone is 7411.\n\n# Colours\n\nThe door is red.\n"
+
+
+@pytest.mark.parametrize(
+    ("reason", "old", "new", "status"),
+    [
+        ("the port is wrong, see the wiki", "red", "blue", "invalidated"),  # another sentence was edited
+        ("outdated", "red", "blue", "invalidated"),  # a reason that names nothing: any may be the wrong one
+        ("outdated", "7411", "7500", "invalidated"),
+        ("the port is wrong, see the wiki", "7411", "7500", "active"),  # the one it is about was mended
+        ("der Port stimmt nicht", "7411", "7500", "active"),
+        ("outdated", "# Ports\n\nThe port of Keystone is 7411.\n\n# Colours\n\nThe door is red.", "It moved.", "active"),
+        ("the port is wrong", "port of Keystone is", "port of\nKeystone is", "invalidated"),  # wrapped
+        ("the port is wrong", "The port", "- The port", "invalidated"),
+    ],
+)  # fmt: skip
+def test_an_invalidated_chunk_stays_so_while_its_file_says_what_was_wrong(
+    lexical_vault: Vault, folder: Path, reason: str, old: str, new: str, status: str
+) -> None:
+    write(folder, "a.md", PORTS)
+    lexical_vault.ingest(folder)
+    (chunk,) = lexical_vault.list()
+    lexical_vault.invalidate(chunk.id, reason)
+    write(folder, "a.md", PORTS.replace(old, new))
+    report = lexical_vault.ingest(folder)
+    assert lexical_vault.get(chunk.id).status == status
+    (problem,) = report.problems
+    assert (problem.source, problem.code) == ("a.md", "invalidated")
+    told, remedy = ("stays invalidated", "restore") if status == "invalidated" else ("is current again", "invalidate")
+    assert reason in problem.message
+    assert told in problem.message
+    assert f"`lamina {remedy} {chunk.id}`" in problem.message
+    if status == "invalidated":
+        assert lexical_vault.get(chunk.id).reason == reason
+        assert not lexical_vault.recall("port of Keystone")
+
+
+def test_invalidated_text_stays_so_where_its_chunk_is_cut_in_two(lexical_vault: Vault, folder: Path) -> None:
+    write(folder, "a.md", PORTS)
+    lexical_vault.ingest(folder)
+    (chunk,) = lexical_vault.list()
+    lexical_vault.invalidate(chunk.id, "the door was painted")
+    long = PORTS.replace("7411.\n", f"7411.\n\n{prose('alpha', 300)}\n") + f"\n{prose('beta', 300)}\n"
+    write(folder, "a.md", long)
+    report = lexical_vault.ingest(folder)
+    found = [(text, status) for text, _, _, _, _, status, _ in state(lexical_vault).values()]
+    assert {status for text, status in found if "door is red" in str(text)} == {"invalidated"}
+    assert {status for text, status in found if "7411" in str(text)} == {"active"}
+    assert len(report.problems) == 2
+    # said again elsewhere: what one chunk was invalidated for is no reason against another
+    write(folder, "a.md", long + f"\n# More\n\nThe door is green. {prose('gamma', 300)}\n")
+    assert not lexical_vault.ingest(folder).problems
+
+
 def test_an_invalidated_chunk_stays_so_when_its_file_goes_and_returns(lexical_vault: Vault, folder: Path) -> None:
     write(folder, "a.md", "It is true.")
     write(folder, "b.md", "Another.")
