@@ -17,7 +17,7 @@ from string import ascii_lowercase, digits
 from typing import NamedTuple
 
 from lamina_engine import after_fork
-from lamina_engine.redact.values import MASK, Form, KeyClass, looks_secret
+from lamina_engine.redact.values import MASK, Form, KeyClass, is_random, looks_secret
 
 Span = tuple[int, int, str]
 
@@ -135,6 +135,12 @@ ACCOUNT = re.compile(
     re.IGNORECASE,
 )
 """Who logs in, said just before the password."""
+_LOGIN = re.compile(
+    r"(?:user|login|account|host|server|mail|smtp|imap|ldap|proxy|database|auth|benutzer|konto|credentials)[\w.-]{0,20}"
+    r"[\"'`]?[ \t]{0,3}(?:[:=({]|=>)",
+    re.IGNORECASE,
+)
+"""Name of a user, or of where a user logs in, with a value."""
 _BELOW = re.compile(r"[ \t]*(?:\r?\n[ \t>]*){1,2}(?:`{3}[a-z]{0,10}\r?\n[ \t>]*)?`?(?=[^\s`])")
 """The line ends behind the name: the sentence is wrapped there, or the password stands alone below, in a fence or not."""
 _BLOCK_SCALAR = re.compile(r"[ \t]*[|>][+-]?[ \t]*\n[ \t]+(?=\S)")
@@ -308,7 +314,7 @@ def find_assignment(text: str, at: int, word: Word) -> tuple[int, int, str] | No
         return (wallet.start("value"), wallet.end("value"), "mnemonic") if wallet else None
     begin = _identifier_start(text, at)
     value = _value(text, begin, match, word)
-    if value is None:
+    if value is None or (word.lead == "pass" and begin == at and _is_verdict(text, match, value)):
         return None
     leads = value.form not in (Form.QUOTED, Form.NEXT) and _starts_line(text, begin)
     shell = leads and _in_shell(text, begin, match.end())
@@ -329,6 +335,17 @@ def find_assignment(text: str, at: int, word: Word) -> tuple[int, int, str] | No
         if looks_secret(judged, text[start:stop], form):
             return start, stop, kind.value
     return None
+
+
+def _is_verdict(text: str, match: re.Match[str], value: Value) -> bool:
+    """Return whether ``pass: "tested"`` is a test that passed, or a pass over something: a word, with no account or server near."""
+    word = text[value.start : value.stop]
+    return (
+        match.lastgroup == "colon"
+        and word.isalpha()
+        and not is_random(word)
+        and _LOGIN.search(text, max(0, match.start() - 160), value.stop + 160) is None
+    )
 
 
 def _value(text: str, begin: int, match: re.Match[str], word: Word) -> Value | None:

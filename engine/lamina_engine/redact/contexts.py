@@ -49,8 +49,21 @@ _USER = re.compile(
 )
 _CLIENT = re.compile(r"\b(?:curl|wget|https?|xh|httpie)[ \t]")
 _SECURE_STRING = r"(?i:to-securestring\s{1,4}(?:-string\s{1,4})?)([\"'])([^\"'\n$]{4,200})\1"
-_IDENTIFIED = (
-    r"(?i:identified\s{1,4}(?:with\s{1,4}\S{1,40}\s{1,4})?by\s{1,4}(?:password\s{1,4})?)(['\"])([^'\"\n]{3,200})\1"
+_GAP = r"(?:\\[nrt]|[\s\"'+\\]){1,80}"
+"""Between words of a statement: also a line break, written as one or within a program's string."""
+_NAME_OF_USER = r"(?:[`'\"][^`'\"\n]{0,80}[`'\"]|[\w$.%{}:-]{1,80}(?:\(\))?)"
+_USER_AND_HOST = rf"{_GAP}{_NAME_OF_USER}(?:\s?@\s?{_NAME_OF_USER})?{_GAP}"
+_IDENTIFIED = re.compile(
+    rf"identified{_GAP}(?:(?:with|via){_GAP}\S{{1,40}}{_GAP})?by\s{{1,40}}(?:password\s{{1,40}})?"
+    r"(\\{0,3}['\"])((?:''|(?!\1)[^\n]){3,200}?)\1(?!')",
+    re.IGNORECASE,
+)
+_SQL_USER = re.compile(
+    rf"(?:\b(?:create|alter|replace|set){_GAP}(?:user|role|login)(?:{_GAP}if(?:{_GAP}not)?{_GAP}exists)?"
+    rf"|\bgrant\b[^;]{{1,400}}?\bon\b[^;]{{1,200}}?\bto|\bgrant{_GAP}(?:connect|resource|dba|usage|create{_GAP}session)\b[^;]{{0,200}}?\bto"
+    rf"|\blink\b[^;]{{1,120}}?\bconnect{_GAP}to)"
+    rf"(?:{_USER_AND_HOST}identified{_GAP}[^;]{{1,400}},)?{_USER_AND_HOST}\Z",
+    re.IGNORECASE,
 )
 _ARGUMENT = (
     r"(?!(?:option|argument|flag|switch|parameter|with|without|from|instead|means|sets|asks|prompts)\b)"
@@ -256,6 +269,19 @@ def _option(pattern: str) -> Callable[[str, int], list[Span]]:
     return find
 
 
+def sql_password(text: str, at: int) -> list[Span]:
+    """Find the password of ``CREATE USER ada IDENTIFIED BY '…'``.
+
+    Prose says "identified by" too, but not in capitals, nor behind the name of a user in a statement.
+    """
+    match = _IDENTIFIED.match(text, at)
+    if match is None or _hidden(match[2]):
+        return []
+    if not text.startswith("IDENTIFIED", at) and _SQL_USER.search(text, max(0, at - 600), at) is None:
+        return []
+    return [(*match.span(2), "password")]
+
+
 def driver_address(text: str, at: int) -> list[Span]:
     """Find the password in ``user:password@tcp(host)``, the address of Go's database drivers."""
     match = _DSN_USER.search(text, max(0, at - 200), at) if _DSN.match(text, at) else None
@@ -455,7 +481,7 @@ CONTEXTS = (
     Context(("bear",), 0, bearer, "bearer"),
     Context(("basi",), 0, basic, "basic"),
     Context((" -u ", ' -u"', " -u'", "--us", "--pr"), 0, user_option),
-    Context(("fied",), 6, _option(_IDENTIFIED), "identified"),
+    Context(("fied",), 6, sql_password, "identified"),
     Context(("to-s",), 0, _option(_SECURE_STRING), "to-securestring"),
     *_commands(),
     Context(("sqlp",), 0, _option(_SQLPLUS), "sqlplus "),

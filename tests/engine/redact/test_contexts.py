@@ -175,6 +175,34 @@ def test_a_phrase_with_a_number_is_a_password_in_a_shell() -> None:
     assert Redactor().clean('DB_PASSWORD="my secret phrase 12"')[0] == 'DB_PASSWORD="[redacted:password]"'
 
 
+SQL = (
+    "CREATE USER app IDENTIFIED BY '{}';",
+    "alter user 'app'@'%' identified by '{}'",
+    "Grant all on shop.* to 'app'@'localhost' identified by \"{}\" with grant option",
+    "create user app@'10.%'\n        identified\n            by '{}'",
+    "create user if not exists app identified with caching_sha2_password by '{}'",
+    "create user a identified by 'moonlight', b@'%' identified by '{}'",
+    'create public database link shop connect to scott identified by "{}"',
+    'sql = "create user app "\n    "identified by \'{}\'"',
+    '{{"query": "alter user root identified by \\"{}\\""}}',
+    "    'app'@'%' IDENTIFIED BY '{}',",
+)
+PASS = (
+    'user: ada\npass: "{}"',
+    '{{"pass": "{}", "host": "db"}}',
+    'auth: {{ user: "ada", pass: "{}" }}',
+    'db_pass: "{}"',
+)
+
+
+@pytest.mark.parametrize("form", [*SQL, *PASS])
+@pytest.mark.parametrize("password", [*PASSWORDS, "sunshine"])
+def test_a_word_is_a_password_in_a_statement_or_beside_an_account(form: str, password: str) -> None:
+    got, findings = Redactor().clean(form.format(password))
+    assert password not in got
+    assert got.count("[redacted:password]") == len(findings) == 1 + ("moonlight" in form)
+
+
 def test_quotes_of_a_command_hold_several_words() -> None:
     got, _ = Redactor().clean('zip -r -P "blue moon rises" out.zip dir')
     assert got == 'zip -r -P "[redacted:password]" out.zip dir'
@@ -256,6 +284,15 @@ pass Firecrest7 to it, and let the user pass Firecrest7 on
 the password (OAuth2) and the password (min8Chars)
 login failed:Something2
 credentials src/Provider2Config
+the commits identified by "squash" commands are melded into the one above
+Each device is identified by 'serial number', each site identified by 'postal code'.
+Das Gerät wird durch das Etikett "identified by 'Seriennummer'" bestimmt.
+create a user that is identified by 'serial number'
+We grant access to devices identified by 'serial number'.
+create user app identified by '${DB_PASSWORD}'
+pass: "tested"
+{"fail": "broken", "pass": "tested"}
+Second pass: "editing"; pass: 'bestanden'
 """.strip().split("\n")
 
 
