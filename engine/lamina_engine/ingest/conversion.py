@@ -9,8 +9,10 @@ from __future__ import annotations
 import io
 import re
 import zipfile
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from html.parser import HTMLParser
+from itertools import accumulate
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -32,6 +34,16 @@ _OUTER: Final = _SILENT | _REGIONS | {"main", "article"}
 _BESIDE_ROLES: Final = frozenset(["navigation", "search", "banner", "contentinfo", "complementary", "menu", "menubar"])
 _BESIDE_CLASSES: Final = frozenset(["related", "sphinxsidebar", "navheader", "navfooter", "docnav"])
 """Classes that Sphinx, DocBook and Publican give to lists and divisions with navigation, with or without a role."""
+_NOTE_CLASSES: Final = frozenset(
+    re.findall(
+        r"\w+", "note tip warning important caution admonition attention danger error hint callout alert sidebar"
+    )
+)
+"""Classes that DocBook, docutils, Asciidoctor and Bootstrap give to boxes within a text."""
+_BOXES: Final = frozenset(["aside", "blockquote", "figure"])
+_CELLS: Final = frozenset(["td", "th"])
+_BOXED: Final = _BOXES | _CELLS | {"div", "section", "table"}
+"""Elements that are boxes or may be, and those by whose end a cell without one ends."""
 _BREAKS: Final = frozenset(
     re.findall(
         r"\w+",
@@ -119,6 +131,36 @@ class _Extents:
             self.open_tag = ""
 
 
+class _Boxes:
+    """Ranges of parts that boxes within a text take: notes, quotes and figures, cells of tables."""
+
+    def __init__(self) -> None:
+        self.notes: list[tuple[int, int]] = []
+        self.quotes: list[tuple[int, int]] = []
+        self.cells: list[tuple[int, int]] = []
+        self._open: list[tuple[str, int, list[tuple[int, int]] | None]] = []
+        self._counts: Counter[str] = Counter()
+
+    def enter(self, tag: str, given: dict[str, str], place: int) -> None:
+        """Note where an element begins; a cell also ends the one before it."""
+        if tag in _CELLS and self._open and self._open[-1][0] in _CELLS:
+            self.leave(self._open[-1][0], place)
+        ranges = self.quotes if tag in _BOXES else self.cells if tag in _CELLS else None
+        if given.get("role") == "note" or not _NOTE_CLASSES.isdisjoint(given.get("class", "").lower().split()):
+            ranges = self.notes
+        self._open.append((tag, place, ranges))
+        self._counts[tag] += 1
+
+    def leave(self, tag: str, place: int) -> None:
+        """Note where an element ends, and with it all that were opened in it; one that never ends is no box."""
+        ended = ""
+        while self._counts[tag] and ended != tag:
+            ended, start, ranges = self._open.pop()
+            self._counts[ended] -= 1
+            if ranges is not None:
+                ranges.append((start, place))
+
+
 class _Page(HTMLParser):
     """Writer of the Markdown of a page.
 
@@ -132,6 +174,8 @@ class _Page(HTMLParser):
         self._parts: list[str] = []
         self._lines: list[tuple[int, int]] = []  # first and last of each part
         self._silent, self._main, self._articles = _Extents(), _Extents(), _Extents()
+        self._boxes = _Boxes()
+        self._headings: list[int] = []  # places of their marks
         self._fixed = 0
         self._in_title = False
         self._links: list[tuple[str, int]] = []  # target, and place of its bracket
@@ -153,6 +197,7 @@ class _Page(HTMLParser):
 
     def convert(self) -> Converted:
         """Return what was written, no two empty lines in a row."""
+        self._end_headings_with_boxes()
         lines: list[str] = []
         places: list[tuple[int, int]] = []
         for line, place in self._written_lines():
@@ -201,6 +246,47 @@ class _Page(HTMLParser):
             return articles
         return everything
 
+    def _end_headings_with_boxes(self) -> None:
+        """Write the headings that stand in boxes as lines in bold.
+
+        The title of a note is no section of what follows it. A quote or cell that holds most of the page is its layout, as are
+        the cells of a table that no heading stands before.
+        """
+        boxes = self._boxes
+        if not (self._headings and (boxes.notes or boxes.quotes or boxes.cells)):
+            return
+        n = len(self._parts)
+        letters = [0, *accumulate(len(part) if _WORD.search(part) else 0 for part in self._parts)]
+        most = sum(map(self._letters, self._text_ranges())) / 2
+
+        def count_around(ranges: list[tuple[int, int]], limit: float) -> list[int]:
+            borders = [0] * (n + 1)
+            for start, stop in ((min(start, n), min(stop, n)) for start, stop in ranges):
+                if letters[stop] - letters[start] <= limit:
+                    borders[start] += 1
+                    borders[stop] -= 1
+            return list(accumulate(borders))
+
+        notes, quotes, cells = (
+            count_around(ranges, limit)
+            for ranges, limit in ((boxes.notes, letters[-1]), (boxes.quotes, most), (boxes.cells, most))
+        )
+        has_heading = False
+        for place in self._headings:
+            if notes[place] or quotes[place] or (cells[place] and has_heading):
+                self._embolden(place)
+            has_heading |= not (notes[place] or quotes[place] or cells[place])
+
+    def _embolden(self, place: int) -> None:
+        """Write a heading as a line in bold."""
+        stop = place + 1
+        while stop < len(self._parts) and "\n" not in self._parts[stop]:
+            stop += 1
+        words = "".join(self._parts[place + 1 : stop]).strip()
+        self._parts[place] = "\n\n"
+        if words:
+            self._parts[place + 1 : stop] = [f"**{words}**", *[""] * (stop - place - 2)]
+
     def _letters(self, extent: tuple[int, int]) -> int:
         return sum(len(part) for part in self._parts[slice(*extent)] if _WORD.search(part))
 
@@ -218,12 +304,15 @@ class _Page(HTMLParser):
         elif tag == "title" and "title" not in self.fields:
             self._in_title = True
         place = len(self._parts)
+        if tag in _BOXED:
+            self._boxes.enter(tag, given, place)
         if tag in _OUTER:
             self._enter(tag, given, place)
         if self._silent.open_tag or tag in ("meta", "title"):
             return
         if tag in _HEADINGS:
             self._in_heading = True
+            self._headings.append(place)
             self._write(f"\n\n{'#' * _HEADINGS[tag]} ")
         elif tag == "pre":
             self._fixed += 1
@@ -253,6 +342,8 @@ class _Page(HTMLParser):
 
     def handle_endtag(self, tag: str) -> None:
         """Close an element."""
+        if tag in _BOXED:
+            self._boxes.leave(tag, len(self._parts))
         if tag == "title":
             self._in_title = False
         elif self._silent.open_tag:
@@ -280,6 +371,8 @@ class _Page(HTMLParser):
         # from the end, where words are: a page may open a link ten thousand times before it closes one
         if target and not any(is_shown(self._parts[i]) for i in range(len(self._parts) - 1, place, -1)):
             del self._parts[place:], self._lines[place:]
+            while self._headings and self._headings[-1] >= place:
+                self._headings.pop()
         elif self._in_heading and target.startswith("#"):
             self._parts[place] = ""
         else:

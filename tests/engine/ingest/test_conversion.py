@@ -98,6 +98,59 @@ def test_what_is_text_stays(body: str, kept: str) -> None:
     assert [word for word in kept.split() if word not in found] == []
 
 
+def sections(body: str) -> dict[str, tuple[str, ...]]:
+    """The headings above each word in capitals."""
+    filling = "<p>" + "Steam is led off through the valve. " * 40 + "</p>"
+    body = body.replace("<end>", filling)
+    draft = read_source(f"<head><title>Widgets</title></head><body>{body}</body>".encode(), "w.html")
+    return {
+        word: tuple(each for each in chunk.headings if each)
+        for chunk in draft.chunks
+        for word in ("NOTED", "AFTER")
+        if word in chunk.text
+    }
+
+
+@pytest.mark.parametrize(
+    "box",
+    [
+        '<div class="note"><h3 class="title">Note</h3><p>NOTED</p></div>',
+        '<div class="admonition tip"><div><h2>Tipp</h2></div><p>NOTED<p>more</div>',
+        "<aside><h2>Achtung</h2><p>NOTED</p></aside>",
+        '<section role="note"><h4>By the way</h4>NOTED</section>',
+        "<blockquote><h3>Their title</h3><p>NOTED</p></blockquote>",
+        "<figure><h5>Picture</h5>NOTED</figure>",
+        "<table><tr><td><h3>Left</h3>NOTED<td><h3>Right</h3></table>",
+        '<div class="warning"><h3></h3><p>NOTED</p></div>',
+        '<div class="callout"><a href="#x"><h3>Callout</h3></a>NOTED</div>',
+    ],
+)
+def test_a_heading_in_a_box_ends_with_its_box(box: str) -> None:
+    page = f"<h1>Pumps</h1><end><h2>Sending</h2>{box}<p>AFTER</p><end>"
+    assert sections(page) == dict.fromkeys(("NOTED", "AFTER"), ("Pumps", "Sending"))
+
+
+def test_the_title_of_a_box_is_read_as_a_line_in_bold() -> None:
+    assert page('<h1>Pumps</h1><div class="note"><h3>Mind <i>this</i></h3><p>Hot.</p></div><p>Cold.</p>') == (
+        "# Pumps\n\n**Mind this**\n\nHot.\n\nCold."
+    )
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "<table><tr><td>menu<td><h1>Pumps</h1><end><h2>Sending</h2><p>AFTER</p><end></table>",  # the page's layout
+        "<h1>Pumps</h1><table><tr><td>menu<td><end><h2>Sending</h2><p>AFTER</p><end></table>",
+        "<table><tr><td><h2>Pumps</h2><end><tr><td><h2>Sending</h2>AFTER<end><tr><td><h2>Wells</h2><end></table>",
+        "<h1>Pumps</h1><blockquote><end><h2>Sending</h2><p>AFTER</p><end></blockquote>",
+        '<h1>Pumps</h1><div class="notes footnote"><end><h2>Sending</h2><p>AFTER</p></div><end>',
+        '<h1>Pumps</h1><end><div class="note"><p>x<h2>Sending</h2><p>AFTER<p><end>',  # has no end
+    ],
+)
+def test_a_heading_of_the_page_itself_stays_one(body: str) -> None:
+    assert sections(body)["AFTER"][-1:] == ("Sending",)
+
+
 def test_a_hit_of_a_page_has_the_lines_of_the_file(tmp_path: Path) -> None:
     lines = [
         "<html><head><title>Sprockets</title></head>",
