@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import json
 from collections import defaultdict, deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -42,6 +43,8 @@ MAX_LINE_BYTES = 16 * 2**20
 """Default limit of one line or field; a longer one is skipped without being held in memory."""
 _LINE_CELLS = 8
 """A line of a CSV file may be so many times longer than one of its cells."""
+_HEAD_LINES, _HEAD_CHARS = 64, 1 << 18
+"""The delimiter of a CSV file is found by so many of its lines, and characters."""
 _BATCH_BYTES = 8 * 2**20
 """Texts of a table that are held, and committed, at once."""
 _LONG_BYTES = 1 << 16
@@ -198,7 +201,7 @@ def _stream_chunks(
             if kind == "jsonl":
                 rows = _json_rows(stream, limit)
             else:
-                rows = _csv_rows(stream, "\t" if kind == "tsv" else ",", mapping, name, limit)
+                rows = _csv_rows(stream, "\t" if kind == "tsv" else None, mapping, name, limit)
             with closing(rows):  # before the stream is
                 yield from _chunks(rows, mapping, name, batch_rows, _from_text if kind in ("csv", "tsv") else None)
     except OSError as error:
@@ -280,12 +283,13 @@ def _json_rows(stream: IO[bytes], limit: int) -> Rows:
                 yield number, f"the line is {shown(row)}, not a JSON object"
 
 
-def _csv_rows(stream: IO[bytes], delimiter: str, mapping: ColumnMapping, source: str, limit: int) -> Rows:
+def _csv_rows(stream: IO[bytes], delimiter: str | None, mapping: ColumnMapping, source: str, limit: int) -> Rows:
     # the limit is the process's, not the reader's; it is only ever raised
     csv.field_size_limit(max(csv.field_size_limit(), limit))
     text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="surrogateescape", newline="")
     try:
-        reader = csv.reader(_lines(text, limit), delimiter=delimiter, strict=True)
+        head, lines = _peek(_lines(text, limit))
+        reader = csv.reader(lines, delimiter=delimiter or _delimiter(head), strict=True)
         names: list[str] | None = None
         while True:
             line = reader.line_num + 1
@@ -315,6 +319,51 @@ def _lines(text: io.TextIOWrapper, limit: int) -> Iterator[str]:
         if len(line) > most:
             raise IngestError(f"line {number} has more than {most} characters; nothing after it is read")
         yield line
+
+
+def _peek(lines: Iterator[str]) -> tuple[list[str], Iterator[str]]:
+    """Return the first lines, and all of them; what is wrong with one is raised in its place."""
+    head: list[str] = []
+    failure: IngestError | None = None
+    size = 0
+    try:
+        for line in itertools.islice(lines, _HEAD_LINES):
+            head.append(line)
+            size += len(line)
+            if size > _HEAD_CHARS:
+                break
+    except IngestError as error:
+        failure = error
+
+    def read_again() -> Iterator[str]:
+        yield from head
+        if failure is not None:
+            raise failure
+        yield from lines
+
+    return head, read_again()
+
+
+def _delimiter(head: Sequence[str]) -> str:
+    """Return the delimiter of a CSV file by its first lines: a comma, or what a German or Polish Excel writes.
+
+    Of those that divide the header it is the one by which most rows have as many cells, then the one that comes first.
+    """
+    fitting: dict[str, int] = {}
+    for delimiter in ",;\t|":
+        counts = _count_cells(head, delimiter)
+        fits = sum(count == counts[0] for count in counts)
+        if counts[:1] > [1] and 2 * fits > len(counts):
+            fitting[delimiter] = fits
+    return max(fitting, key=lambda delimiter: fitting[delimiter], default=",")
+
+
+def _count_cells(head: Sequence[str], delimiter: str) -> list[int]:
+    """Return the number of cells of each row; rows from a malformed one on are left out."""
+    found: list[int] = []
+    with suppress(csv.Error):
+        found.extend(len(cells) for cells in csv.reader(head, delimiter=delimiter, strict=True) if cells)
+    return found
 
 
 def _csv_row(names: list[str], cells: list[str], limit: int) -> Row | str:

@@ -138,6 +138,34 @@ def test_bad_csv_rows_are_reported() -> None:
     assert not stream.closed
 
 
+@pytest.mark.parametrize(
+    ("rows", "ref"),
+    [
+        (("Ort;Preis;text", "Kiel;1,50;Die Pumpe, neu", "Bonn;2,00;Das Rad"), {"Ort": "Kiel", "Preis": "1,50"}),
+        (("Ort\tPreis\ttext", "Kiel\t1,50\tDie Pumpe, neu"), {"Ort": "Kiel", "Preis": "1,50"}),
+        (("Ort|Preis|text", "Kiel|1,50|Die Pumpe, neu"), {"Ort": "Kiel", "Preis": "1,50"}),
+        (("Ort, Land;text", "Kiel, DE;Die Pumpe, neu", "Bonn;Das Rad"), {"Ort, Land": "Kiel, DE"}),
+        (("Ort,text", 'Kiel,"Die Pumpe, neu"', 'Bonn,"a;b;c"'), {"Ort": "Kiel"}),
+        (("Ort;Art,text", 'K;1,"Die Pumpe, neu"', "B;2,Das Rad"), {"Ort;Art": "K;1"}),
+        (('"Ort";"text"', '"Kiel";"Die Pumpe, neu"', '"Bonn";"eine', 'Zeile; mehr"'), {"Ort": "Kiel"}),
+        (("Ort;text", "Kiel;Die Pumpe, neu", "x", "Bonn;y"), {"Ort": "Kiel"}),
+    ],
+)
+def test_the_delimiter_of_a_csv_file_is_found(rows: tuple[str, ...], ref: dict[str, str]) -> None:
+    first = gather(read_records(lines(*rows), "csv"))[0][0]
+    assert first == {"text": "Die Pumpe, neu", "metadata": ref}
+
+
+def test_a_csv_file_of_one_column_has_no_delimiter() -> None:
+    records, _, messages = gather(read_records(lines("text", "one; two", "three | four, five"), "csv"))
+    assert [record["text"] for record in records] == ["one; two"]
+    assert messages == ["3: the row has 2 cells, the header 1; skipped"]
+    records, _, _ = gather(
+        read_records(lines("Zeit; Text", "one", "two", "three"), "csv", columns={"text": "Zeit; Text"})
+    )
+    assert [record["text"] for record in records] == ["one", "two", "three"]
+
+
 def test_csv_cells_over_the_limit() -> None:
     stream = lines("text", "x" * 200_000, "y" * 300_000, "z")
     records, _, messages = gather(read_records(stream, "csv", max_line_bytes=200_000))
