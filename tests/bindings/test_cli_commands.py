@@ -545,6 +545,24 @@ def test_an_import_says_what_it_leaves_forgotten(run: Run, tmp_path: Path) -> No
     assert run("stats", "--json").document["chunks"] == count
 
 
+@pytest.mark.parametrize("format_", ["jsonl", "parquet"])
+def test_export_and_import_go_through_the_standard_streams(
+    root: Path, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch, format_: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LAMINA_VAULT", str(root))
+    before = set(tmp_path.iterdir())
+    assert main(["export", "-", "--format", format_, "--project", "api"]) == 0
+    written, told = capfdbinary.readouterr()
+    assert "wrote 3 chunks" in told.decode()
+    assert set(tmp_path.iterdir()) == before, "no file is called -"
+    with lamina.open(tmp_path / "copy", create=True):
+        pass
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(written)))
+    assert main(["import", "-", "--vault", str(tmp_path / "copy")]) == 0
+    assert capfdbinary.readouterr().out.decode() == "read 3 chunks from standard input\n"
+
+
 @pytest.mark.parametrize("name", ["out.jsonl", "out.parquet"])
 def test_export_and_import_carry_a_vault_over(run: Run, tmp_path: Path, name: str) -> None:
     got = run("export", str(tmp_path / name), "--project", "api", "--json").document

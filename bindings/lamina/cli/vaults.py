@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import sys
+import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -199,43 +201,62 @@ def _size(count: int) -> str:
     return f"{count:,} bytes" if unit == "bytes" else f"{size:.1f} {unit}"
 
 
-@command("export", "lamina export notes.jsonl", "lamina export api.parquet --project api")
-@click.argument("path", type=click.Path(path_type=Path))
+@command(
+    "export", "lamina export notes.jsonl", "lamina export api.parquet --project api",
+    "lamina export - | lamina import - --vault copy",
+)  # fmt: skip
+@click.argument("path", type=click.Path(path_type=Path, allow_dash=True))
 @click.option(
     "--format", type=click.Choice(["jsonl", "parquet", "clawpy", "facts", "links", "graph-json"]),
     help="Format. [default: taken from the file name]",
 )  # fmt: skip
 @filter_options
 def export(call: Call, path: Path, format: ExportFormat | None, where: Where | None) -> None:
-    """Write everything in the vault to a file that import reads.
+    """Write everything in the vault to a file that import reads; - writes standard output.
 
     Chunks with their states and reasons, sources, facts, links and topics; with a filter, chunks and the links between
     them. The suffix says the format: .jsonl or .parquet; --format chooses the forms for other programs.
     """
-    with call.open(mode="r") as vault:
-        count = vault.export(path, format, where=where)
     kind = format or ("parquet" if path.suffix.lower() in (".parquet", ".pq") else "jsonl")
     noun = {"facts": "fact", "graph-json": "fact", "links": "link"}.get(kind, "chunk")
-    document = {"path": str(path), "format": kind, f"{noun}s": count}
     rest = " and all that is known of them" if kind in ("jsonl", "parquet") else ""
+    with contextlib.ExitStack() as stack:
+        vault = stack.enter_context(call.open(mode="r"))
+        if str(path) == "-":
+            aside = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "export"
+            count = vault.export(aside, format, where=where)
+            with aside.open("rb") as file:
+                shutil.copyfileobj(file, sys.stdout.buffer)
+            sys.stdout.flush()
+            print(f"lamina: wrote {count_of(count, noun)}{rest} ({kind})", file=sys.stderr)
+            return
+        count = vault.export(path, format, where=where)
+    document = {"path": str(path), "format": kind, f"{noun}s": count}
     call.answer(document, lambda: [f"wrote {count_of(count, noun)}{rest} to {printable(str(path))} ({kind})"])
 
 
-@command("import", "lamina import notes.jsonl")
-@click.argument("path", type=click.Path(path_type=Path))
+@command("import", "lamina import notes.jsonl", "lamina import - < notes.jsonl")
+@click.argument("path", type=click.Path(path_type=Path, allow_dash=True))
 @click.option("--forgotten", is_flag=True, help="Bring back what was forgotten here.")
 @embedder_option
 def import_(call: Call, path: Path, forgotten: bool, embedder: str | None) -> None:
-    """Read a file that export wrote; ids, dates, states and reasons are kept.
+    """Read a file that export wrote; - reads standard input. Ids, dates, states and reasons are kept.
 
     What this vault has seen before stays as it is now: an older export brings nothing back that was forgotten or edited.
     """
-    with call.open(embedder=embedder) as vault:
-        ids = vault.import_(path, forgotten=forgotten)
+    with contextlib.ExitStack() as stack:
+        vault = stack.enter_context(call.open(embedder=embedder))
+        given = path
+        if str(path) == "-":
+            given = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "standard input"
+            with given.open("wb") as file:
+                shutil.copyfileobj(sys.stdin.buffer, file)
+        ids = vault.import_(given, forgotten=forgotten)
         here = vault.count({"id": {"in": ids}, "status": {"in": _THERE}}) if ids else 0
     missing = len(set(ids)) - here
     document = {"path": str(path), "chunks": len(ids), "ids": ids, "forgotten": missing}
-    call.answer(document, lambda: [f"read {count_of(len(ids), 'chunk')} from {printable(str(path))}"])
+    told = "standard input" if str(path) == "-" else printable(str(path))
+    call.answer(document, lambda: [f"read {count_of(len(ids), 'chunk')} from {told}"])
     if missing and not call.as_json:
         print(
             f"lamina: {count_of(missing, 'chunk')} of it forgotten here: left out; --forgotten brings them back",
