@@ -171,4 +171,8 @@ def _with_value(lines: list[str], table: tuple[str, ...], name: str, value: str)
 
 
 def _quoted(text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:  # the name of a folder may be no text, and no index can be opened there
+        raise InvalidArgument(f"{text!a} is not valid Unicode; give the folder of the vault another name") from error
     return msgspec.json.encode(text).decode()  # a JSON string is a TOML basic string

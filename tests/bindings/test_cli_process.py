@@ -55,6 +55,18 @@ def test_text_for_people_holds_no_escapes_where_stdout_is_no_terminal(run: Run) 
     assert rb"\x1b[31m" in got.stdout
 
 
+@pytest.mark.skipif(os.name == "nt", reason="names are text there")
+def test_names_and_words_are_read_where_the_locale_knows_ascii_alone(run: Run, tmp_path: Path) -> None:
+    ascii_only = {"PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "LC_ALL": "C", "LAMINA_VAULT": str(tmp_path / "v")}
+    (tmp_path / "straße☕.md").write_text("Der Kaffee ist fertig.\n", encoding="utf-8")
+    assert run("init", "--embedder", "none", **ascii_only).returncode == 0
+    for arguments in (("ingest", "straße☕.md"), ("add", "Die Straße ist naß.")):
+        got = run(*arguments, **ascii_only)
+        assert (got.returncode, got.stderr) == (0, b"")
+    got = run("recall", "Straße", "--json", **ascii_only)
+    assert {hit["source"] for hit in json.loads(got.stdout)["hits"]} == {None, "straße☕.md"}
+
+
 def test_json_is_utf_8_whatever_the_terminal_speaks(run: Run) -> None:
     narrow = {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
     got = run("get", "n7", "--json", **narrow)

@@ -36,6 +36,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     global _owns_process
     _owns_process = _owns_process or arguments is None
+    if arguments is None:
+        _use_utf8()
     given = list(sys.argv[1:] if arguments is None else arguments)
     if given[:1] == ["hook"] and not {"-h", "--help"} & set(given):
         from lamina.hooks.program import main as answer_hook  # before click, which costs more than a skipped hook
@@ -50,6 +52,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if _owns_process:  # leave the memory to the system: a last collection takes longer than an answer
             gc.disable()
             gc.freeze()
+
+
+def _use_utf8() -> None:
+    """Start again in Python's UTF-8 mode where the locale knows ASCII alone.
+
+    Else file names and words with other letters arrive as halves of surrogate pairs. Python does so by itself, unless told not to.
+    """
+    if sys.getfilesystemencoding() == "ascii" and not sys.flags.utf8_mode and sys.executable:
+        os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])
 
 
 def use_one_thread() -> None:

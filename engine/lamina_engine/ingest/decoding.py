@@ -7,7 +7,9 @@ bad content never raises.
 from __future__ import annotations
 
 import codecs
+import os
 import re
+import sys
 from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -93,6 +95,18 @@ def is_unicode(name: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def explain_name(name: str) -> str:
+    """Return why a file name is no valid text, and what to do."""
+    try:
+        os.fsencode(name).decode()
+    except UnicodeDecodeError:
+        return "the name is not valid UTF-8; rename the file to have it read"
+    encoding = sys.getfilesystemencoding()
+    return (
+        f"this process reads names as {encoding}, and the name is UTF-8; start Python with PYTHONUTF8=1 to have it read"
+    )
 
 
 def decode(data: bytes) -> Decoded | Refusal:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import os
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,6 +19,7 @@ from lamina_engine.ingest import sources, trackers
 from lamina_engine.ingest.beads import export_of
 from lamina_engine.ingest.classify import clean_type
 from lamina_engine.ingest.conversion import CONVERTERS, has_extra
+from lamina_engine.ingest.decoding import explain_name, is_unicode
 from lamina_engine.ingest.documents import DocumentWriter
 from lamina_engine.ingest.drafting import Drafted, Drafter, draft_entries
 from lamina_engine.ingest.drafts import KINDS, SourceDraft, kind_of, read_source
@@ -26,7 +28,7 @@ from lamina_engine.ingest.recognition import recognise
 from lamina_engine.ingest.recordfiles import RecordWriter
 from lamina_engine.ingest.records import ColumnMapping
 from lamina_engine.ingest.sources import PRESENT, REMOVED, SESSIONS_MARK, Changes, Reading, Source, settled_mtime_ns
-from lamina_engine.ingest.walk import MAX_BYTES, RECORD_KINDS, FileEntry, WalkReport, is_vault, walk
+from lamina_engine.ingest.walk import MAX_BYTES, RECORD_KINDS, FileEntry, WalkReport, is_vault, refuse_size, walk
 from lamina_engine.redact.search import load_kernel
 from lamina_engine.reports import IngestReport, Problem, Progress, ProgressListener, summarise
 from lamina_engine.store import unlinked
@@ -86,6 +88,7 @@ def ingest(
     with unlinked.noting(following if links else None):
         for path in paths:
             if kind in trackers.IMPORTERS:
+                _require_unicode(Path(path).absolute())
                 trackers.IMPORTERS[kind](memory, Path(path), report, recover=recover)
                 continue
             if kind == SESSIONS:
@@ -171,6 +174,8 @@ def _checked_overrides(given: Mapping[str, str | None]) -> dict[str, str | None]
     for name, value in given.items():
         if value is not None and (not isinstance(value, str) or not value.strip()):
             raise InvalidArgument(f"{name}={value!r} must be non-empty text, or None to use what the sources say")
+        if value is not None and not is_unicode(value):
+            raise InvalidArgument(f"{name}={value!a} has half a surrogate pair; give valid Unicode")
     overrides = {name: value if value is None else value.strip() for name, value in given.items()}
     if overrides["type"] is not None:
         overrides["type"] = clean_type(overrides["type"])
@@ -427,7 +432,7 @@ class _Run:
 
     def _text(self, data: bytes) -> None:
         if len(data) > MAX_BYTES:
-            self._add_problems([Problem(_STDIN, "too_large", f"more than {MAX_BYTES} bytes; skipped")])
+            self._add_problems([Problem(_STDIN, "too_large", f"{refuse_size(MAX_BYTES)}; skipped")])
             return
         memory = self.memory
         kind = None if self.kind == "auto" else self.kind
@@ -455,6 +460,12 @@ class _Run:
 _VAULT_PARTS: Final = frozenset({"log", "index", "manifests", "CURRENT", "vault.toml", "writer.lock"})
 
 
+def _require_unicode(path: Path) -> None:
+    if not is_unicode(str(path)):
+        shown = os.fsencode(path).decode("utf-8", "backslashreplace")
+        raise IngestError(f"{shown} cannot be read: {explain_name(str(path))}")
+
+
 def _existing(path: str) -> Path:
     """Resolve a path; refuse a missing one and a vault's own files."""
     try:
@@ -468,6 +479,7 @@ def _existing(path: str) -> Path:
         ) from error
     if top is None:
         raise IngestError("the path is empty; give a file or folder, or - for standard input")
+    _require_unicode(top)
     for below, parent in zip((top, *top.parents), top.parents, strict=False):
         if below.name in _VAULT_PARTS and is_vault(parent):
             raise IngestError(f"{path} belongs to the vault {parent}; a vault's own files are not ingested")

@@ -278,6 +278,8 @@ class ColumnMapping:
     """Mapping from the columns of a source to fields."""
 
     def __init__(self, columns: Mapping[str, str] | None) -> None:
+        if columns is not None and not isinstance(columns, Mapping):
+            raise misfit("columns", columns, "a mapping of fields to names of columns, such as {'text': 'message'}")
         self.columns = dict(columns or {})
         self.targets: dict[str, list[str]] = {}
         for target, name in self.columns.items():

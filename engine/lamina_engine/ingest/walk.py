@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from lamina_engine.errors import IngestError, InvalidArgument, name_cause
-from lamina_engine.ingest.decoding import is_unicode
+from lamina_engine.ingest.decoding import explain_name, is_unicode
 from lamina_engine.reports import Problem
 
 MAX_BYTES = 50 * 2**20
@@ -138,8 +138,13 @@ def read_entry(entry: FileEntry, *, max_bytes: int = MAX_BYTES) -> bytes:
             raise
         raise IngestError(f"{entry.path!r} cannot be read ({error.strerror or error})") from error
     if len(data) > max_bytes:
-        raise IngestError(f"{entry.path!r} has more than {max_bytes} bytes; raise the limit to read it")
+        raise IngestError(f"{entry.path!r} has {refuse_size(max_bytes)}")
     return data
+
+
+def refuse_size(max_bytes: int) -> str:
+    """Return what is wrong with a file that is too large, and what to do."""
+    return f"more than the {max_bytes} bytes that a file may have; cut it into parts, such as with `split -C 40m`"
 
 
 def is_vault(folder: Path) -> bool:
@@ -209,7 +214,7 @@ class _Walker:
         """Classify one entry; return a folder to walk."""
         if not is_unicode(entry.name):
             shown = os.fsencode(path).decode("utf-8", "backslashreplace")
-            self.problem(shown, "encoding", "the name is not valid UTF-8; rename the file to have it read")
+            self.problem(shown, "encoding", explain_name(entry.name))
             return None
         absolute = Path(entry.path)
         try:
@@ -285,7 +290,7 @@ class _Walker:
         kind = KINDS.get(_suffix(path.rpartition("/")[2]))
         self.seen.add((info.st_dev, info.st_ino))
         if info.st_size > self.max_bytes and kind not in RECORD_KINDS:
-            self.problem(path, "too_large", f"{info.st_size} bytes, over the limit of {self.max_bytes}; skipped")
+            self.problem(path, "too_large", f"{info.st_size} bytes, {refuse_size(self.max_bytes)}; skipped")
             return
         self.entries.append(FileEntry(path, absolute, info.st_size, info.st_mtime_ns, info.st_ino, kind))
 

@@ -263,6 +263,25 @@ def test_paths_that_are_not_there(lexical_vault: Vault, folder: Path) -> None:
     assert counts(lexical_vault.ingest([])) == (0, 0, 0, 0, 0, 0)
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="names are text there")
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        *((name, kind) for name in (b"d\xff/a.md", b"d\xff", b"b\xff.md") for kind in ("auto", "tasks", "sessions")),
+        (b"link/a.md", "auto"),
+    ],
+)
+def test_a_path_whose_name_is_no_text_is_refused(lexical_vault: Vault, folder: Path, name: bytes, kind: Any) -> None:
+    os.makedirs(os.fsencode(folder) + b"/d\xff")  # noqa: PTH103 - a name in bytes
+    os.symlink(os.fsencode(folder) + b"/d\xff", os.fsencode(folder) + b"/link")  # noqa: PTH211 - a name in bytes
+    for each in (b"/d\xff/a.md", b"/b\xff.md"):
+        with open(os.fsencode(folder) + each, "wb") as file:  # noqa: PTH123 - a name in bytes
+            file.write(b"Words.")
+    with pytest.raises(lamina.IngestError, match="is not valid UTF-8; rename"):
+        lexical_vault.ingest(folder / os.fsdecode(name), kind=kind)
+    assert not sources_of(lexical_vault)
+
+
 def test_obsidian_conventions(lexical_vault: Vault, folder: Path) -> None:
     write(folder, ".obsidian/app.json", "{}")
     write(folder, ".obsidian/plugin.md", "Of the program.")

@@ -240,7 +240,9 @@ def test_too_large_is_reported_but_not_for_streamed_records(tmp_path: Path) -> N
     size = (tmp_path / "a.md").stat().st_size
     assert [e.path for e in walk(tmp_path, max_bytes=size - 1, report=report)] == ["b.csv", "rows.jsonl"]
     assert codes(report) == [("a.md", "too_large")]
-    assert str(size) in report.problems[0].message
+    assert report.problems[0].message == (
+        f"{size} bytes, more than the {size - 1} bytes that a file may have; cut it into parts, such as with `split -C 40m`; skipped"
+    )
     assert paths(tmp_path, max_bytes=size) == ["a.md", "b.csv", "rows.jsonl"]
     with pytest.raises(InvalidArgument, match="max_bytes=-1"):
         walk(tmp_path, max_bytes=-1)
@@ -278,7 +280,7 @@ def test_read_entry_gives_the_bytes(tmp_path: Path) -> None:
     (entry,) = walk(tmp_path)
     assert read_entry(entry) == b"content of a.md\n"
     assert read_entry(entry, max_bytes=16) == b"content of a.md\n"
-    with pytest.raises(IngestError, match="more than 15"):
+    with pytest.raises(IngestError, match="more than the 15 bytes"):
         read_entry(entry, max_bytes=15)
 
 
