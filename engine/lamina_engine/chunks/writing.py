@@ -84,11 +84,17 @@ class PrecomputedVectors(dict[bytes, NDArray[np.float32]]):
 
 
 def write(
-    memory: Memory, batch: ChunkBatch, hint: BulkHint = NO_MORE, *, on_conflict: OnConflict = "version"
+    memory: Memory,
+    batch: ChunkBatch,
+    hint: BulkHint = NO_MORE,
+    *,
+    on_conflict: OnConflict = "version",
+    invalid: Mapping[int, str | None] = MappingProxyType({}),
 ) -> ChunkCounts:
     """Write a batch durably, in commits of at most `SEGMENT_ROWS` rows; known chunks are kept.
 
-    Texts are embedded before the lock is taken, so a slow model never blocks other writers.
+    Texts are embedded before the lock is taken, so a slow model never blocks other writers. ``invalid`` are the positions
+    that say what was invalidated before, with the reasons: these stay invalid.
     """
     memory.ensure_space(batch.vectors)
     if batch.vectors is not None and memory.view().snapshot.space is None:
@@ -104,7 +110,9 @@ def write(
             batch if len(batch) <= SEGMENT_ROWS else batch.select(range(start, min(start + SEGMENT_ROWS, len(batch))))
         )
         left = max(len(batch) - start - SEGMENT_ROWS, 0)
-        writer = ChunkWriter(memory, part, *precompute_vectors(memory, memory.view(), part), on_conflict=on_conflict)
+        here = {p - start: reason for p, reason in invalid.items() if 0 <= p - start < len(part)}
+        made = precompute_vectors(memory, memory.view(), part)
+        writer = ChunkWriter(memory, part, *made, on_conflict=on_conflict, invalid=here)
         total.add(writer.write(BulkHint(left + hint.rows, hint.more or left > 0)))
     return total
 
@@ -117,10 +125,7 @@ def append(
     vectors: dict[bytes, NDArray[np.float32]],
     invalid: Mapping[int, str | None] = MappingProxyType({}),
 ) -> ChunkCounts:
-    """Append a batch within a transaction; see `write`.
-
-    ``invalid`` are the positions that say what was invalidated before, with the reasons: these stay invalid.
-    """
+    """Append a batch within a transaction; see `write`."""
     return ChunkWriter(memory, batch, vectors, invalid=invalid).append_to(transaction, view)
 
 

@@ -53,29 +53,32 @@ def keep_invalid(
 
     ``former`` are the chunks that the file had, ``ids`` and ``texts`` those it has.
     """
-    rows = view.rows_of_ids(list(former))
+    if not view.state.invalidations:
+        return {}, []
+    rows = view.rows_of_ids(list(dict.fromkeys(former)))
     rows = rows[rows >= 0]
     wrong = rows[view.state.status[rows] == INVALIDATED]
     if not len(wrong):
         return {}, []
     from lamina_engine.chunks.reading import reasons_at
 
-    now = dict(zip(ids, texts, strict=True))
+    places = {name: position for position, name in enumerate(ids)}
     known = {*former}
-    fresh = [position for position, name in enumerate(ids) if name not in known]
-    others = _joined("\n".join(view.snapshot.values("chunks", "text", np.setdiff1d(rows, wrong))))
+    fresh = [position for name, position in places.items() if name not in known]
+    others = _joined("\n".join(view.snapshot.values("chunks", "text", np.setdiff1d(rows, wrong)))) if fresh else ""
     names, olds = (view.snapshot.values("chunks", column, wrong) for column in ("id", "text"))
     marked: dict[int, str | None] = {}
     edits: list[Edit] = []
     for name, old, reason in zip(names, olds, reasons_at(view, wrong), strict=True):
-        if now.get(name) == old:
+        position = places.get(name, -1)
+        if position >= 0 and texts[position] == old:
             continue
         suspects = _suspects(view, old, reason)
-        if name in now:
-            stays = _says(now[name], suspects)
+        if position >= 0:
+            stays = _says(texts[position], suspects)
             edits.append(Edit(name, reason, stays))
             if stays:
-                marked[ids.index(name)] = reason
+                marked[position] = reason
         # where the text was cut anew they are in a chunk of its own; what other chunks said all along is no sign of that
         moved = [each for each in suspects if each not in others]
         for position in fresh:

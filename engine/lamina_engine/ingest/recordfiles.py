@@ -27,7 +27,7 @@ from lamina_engine.columns import numbers
 from lamina_engine.errors import IngestError, InvalidArgument, LaminaError
 from lamina_engine.index.keys import KeyIndex, hash_ids
 from lamina_engine.index.tables import NO_MORE, BulkHint
-from lamina_engine.ingest import adding
+from lamina_engine.ingest import adding, invalidated
 from lamina_engine.ingest.records import ColumnMapping, Record, Row, no_constant, normalise_record, python_values, shown
 from lamina_engine.reports import Problem
 from lamina_engine.store import unlinked
@@ -483,8 +483,12 @@ class RecordWriter:
             if len(kept) < len(batch):
                 batch = batch.select(kept)
             self._identities.fill(batch)
+            names = [str(name) for name in batch.ids]
+            invalid, edits = invalidated.keep_invalid(self._memory.view(), names, names, batch.texts)
+            for edit in edits:
+                self._problem("invalidated", edit.message())
             with unlinked.noting_records():
-                written = writing.write(self._memory, batch, hint)
+                written = writing.write(self._memory, batch, hint, invalid=invalid)
             ids |= zip((positions[i] for i in kept), written.ids, strict=True)
             self.changed += written.added + written.updated
             self._report.chunks += written.added + written.updated

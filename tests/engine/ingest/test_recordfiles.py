@@ -388,6 +388,20 @@ def test_a_moved_file_keeps_ids_also_of_equal_records_and_after_further_growth(
     assert len(after) == 4
 
 
+@pytest.mark.parametrize(("old", "status"), [("rot", "invalidated"), ("7411", "active")])
+def test_an_invalidated_record_stays_so_while_its_file_says_what_was_wrong(
+    lexical_vault: Vault, tmp_path: Path, old: str, status: str
+) -> None:
+    text = "Der Port von Keystone ist 7411. Die Tür ist rot."
+    lexical_vault.ingest(
+        write(tmp_path, "r.jsonl", json_lines({"id": "k", "text": text}, {"id": "l", "text": "Still."}))
+    )
+    lexical_vault.invalidate("k", "der Port stimmt nicht mehr")
+    report = lexical_vault.ingest(write(tmp_path, "r.jsonl", json_lines({"id": "k", "text": text.replace(old, "neu")})))
+    assert lexical_vault.get("k").status == status
+    assert [problem.code for problem in report.problems] == ["invalidated"]
+
+
 def test_details_that_change_are_an_update_of_the_same_chunk(lexical_vault: Vault, tmp_path: Path) -> None:
     path = write(tmp_path, "r.jsonl", json_lines({"text": "one", "n": 1}))
     lexical_vault.ingest(path)
