@@ -240,9 +240,10 @@ def export(call: Call, path: Path, format: ExportFormat | None, where: Where | N
 @click.option("--forgotten", is_flag=True, help="Bring back what was forgotten here.")
 @embedder_option
 def import_(call: Call, path: Path, forgotten: bool, embedder: str | None) -> None:
-    """Read a file that export wrote; - reads standard input. Ids, dates, states and reasons are kept.
+    """Read a file that export wrote; - reads standard input.
 
-    What this vault has seen before stays as it is now: an older export brings nothing back that was forgotten or edited.
+    Ids, dates, states and reasons are kept. What this vault has seen before stays as it is now: an older export brings nothing back
+    that was forgotten or edited.
     """
     with contextlib.ExitStack() as stack:
         vault = stack.enter_context(call.open(embedder=embedder))

@@ -152,7 +152,7 @@ class _Boxes:
         self._counts[tag] += 1
 
     def leave(self, tag: str, place: int) -> None:
-        """Note where an element ends, and with it all that were opened in it; one that never ends is no box."""
+        """Note where an element ends, and with it all in it; one that never ends is no box."""
         ended = ""
         while self._counts[tag] and ended != tag:
             ended, start, ranges = self._open.pop()

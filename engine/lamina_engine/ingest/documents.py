@@ -158,7 +158,7 @@ class DocumentWriter:
         self._documents, self._rows, self._gone, self._pending = [], SourceRows.empty(), [], 0
 
     def _keep_invalid(self, view: View, batch: ChunkBatch, parts: Sequence[list[str]]) -> dict[int, str | None]:
-        """Return the positions of a batch that say what was invalidated, with the reasons, and report them."""
+        """Return the positions that say what was invalidated, with the reasons; report them."""
         found: dict[int, str | None] = {}
         start = 0
         for document, ids in zip(self._documents, parts, strict=True):

@@ -49,9 +49,9 @@ class Edit(NamedTuple):
 def keep_invalid(
     view: View, former: Sequence[str], ids: Sequence[str], texts: Sequence[str]
 ) -> tuple[dict[int, str | None], list[Edit]]:
-    """Return the chunks of an edited file that say what was invalidated, with the reasons, and what became of each that was.
+    """Return positions whose texts still say what was invalidated, with the reasons, and edits.
 
-    ``former`` are the chunks that the file had, ``ids`` and ``texts`` those it has.
+    There is an edit for each chunk that was invalidated or is now. ``former`` are the chunks that the file had, ``ids`` and ``texts`` those it has.
     """
     if not view.state.invalidations:
         return {}, []
@@ -107,5 +107,5 @@ def _says(text: str, sentences: Sequence[str]) -> bool:
 
 
 def _joined(text: str) -> str:
-    """Return a text with single spaces, also at both ends: so sentences are found as whole words, wherever lines break."""
+    """Return a text with single spaces, also at both ends: found are whole words only."""
     return f" {' '.join(text.split())} "

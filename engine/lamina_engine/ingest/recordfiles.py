@@ -345,7 +345,7 @@ def _peek(lines: Iterator[str]) -> tuple[list[str], Iterator[str]]:
 
 
 def _delimiter(head: Sequence[str]) -> str:
-    """Return the delimiter of a CSV file by its first lines: a comma, or what a German or Polish Excel writes.
+    """Return the delimiter of a CSV file by its first lines.
 
     Of those that divide the header it is the one by which most rows have as many cells, then the one that comes first.
     """

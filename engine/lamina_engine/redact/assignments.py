@@ -338,7 +338,10 @@ def find_assignment(text: str, at: int, word: Word) -> tuple[int, int, str] | No
 
 
 def _is_verdict(text: str, match: re.Match[str], value: Value) -> bool:
-    """Return whether ``pass: "tested"`` is a test that passed, or a pass over something: a word, with no account or server near."""
+    """Return whether ``pass: "tested"`` tells of a test or a pass over something.
+
+    The value is a word, and no account or server is near.
+    """
     word = text[value.start : value.stop]
     return (
         match.lastgroup == "colon"
