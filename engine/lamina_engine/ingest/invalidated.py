@@ -51,7 +51,8 @@ def keep_invalid(
 ) -> tuple[dict[int, str | None], list[Edit]]:
     """Return positions whose texts still say what was invalidated, with the reasons, and edits.
 
-    There is an edit for each chunk that was invalidated or is now. ``former`` are the chunks that the file had, ``ids`` and ``texts`` those it has.
+    There is an edit for each chunk that was invalidated or is now. ``former`` are the chunks that the file had,
+    ``ids`` and ``texts`` those it has.
     """
     if not view.state.invalidations:
         return {}, []
