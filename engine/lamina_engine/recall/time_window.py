@@ -115,12 +115,21 @@ def find_window(view: View, request: Request) -> TimeWindow | None:
     start, end = (_microseconds(moment) for moment in found.window)
     # "two months ago" names a day by its grammar, and nobody counts the days to it
     start, end = start - found.about_days * US_PER_DAY, end + found.about_days * US_PER_DAY
-    alone = _is_only_time(view, request, found.phrase, start, end)
+    sure = True
+    if found.bare:
+        from lamina_engine.recall.namesakes import Namesake, find_namesake  # few questions name a month alone
+
+        is_empty = not ((view.created_us >= start) & (view.created_us < end)).any()
+        namesake = find_namesake(view, request.text, found, request.now_us, is_empty=is_empty)
+        if namesake is Namesake.SURE:
+            return None
+        sure = namesake is Namesake.NONE
+    alone = sure and _is_only_time(view, request, found.phrase, start, end)
     if not alone:
         if mode is None:
             return None
         window = make_window(settings, start, end, found.confidence, found.phrase, mode)
-        if found.confidence < _SURE or not {"lexical", "vector"} <= set(request.lanes):
+        if not sure or found.confidence < _SURE or not {"lexical", "vector"} <= set(request.lanes):
             return window
         from lamina_engine.time.fillers import written_topic
 

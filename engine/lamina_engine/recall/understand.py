@@ -55,6 +55,8 @@ class TimeExpression(Struct, frozen=True):
     """With kind ``event``: the event in place of a date; the first word of the phrase is its bound."""
     about_days: int = 0
     """Days on either side of the window that are meant too: "two months ago" is said of a time and not of a day."""
+    bare: bool = False
+    """The last word is the name of a month, a weekday or a season of which nothing says that it is a time."""
 
 
 NOTHING: Final = TimeExpression(None, 0.0, "", (0, 0), "none")
@@ -125,7 +127,9 @@ def _first(text: str, offset: int, now: datetime, where: tzinfo) -> TimeExpressi
     window = calendar.moment(best.span.start, where), calendar.moment(best.span.end, where)
     place = best.start + offset, best.end + offset
     phrase = text[best.start : best.end]
-    return TimeExpression(window, round(best.confidence, 4), phrase, place, best.kind, about_days=best.about_days)
+    return TimeExpression(
+        window, round(best.confidence, 4), phrase, place, best.kind, about_days=best.about_days, bare=best.bare
+    )
 
 
 def _local_now(now: object, tz: str, where: tzinfo) -> datetime:

@@ -268,6 +268,7 @@ def _bits(*names: str) -> int:
     return sum(1 << LANGUAGES.index(name) for name in names)
 
 
+ENGLISH: Final = _bits("en")
 SIDE_LAST: Final = _bits("fr", "es", "it", "pt")
 """Languages that say ``week last``; elsewhere "the week last seen" is no week."""
 UNIT_ALONE: Final = _bits("ru", "pl")

@@ -92,7 +92,11 @@ class PeriodParser(RelativeRules):
         if not self._means_month(place, cue):
             return None
         sure = 0.8 if cue else PLANNED if self.tokens[place].text in FIRST_NAMES else 0.7
-        return with_end(self.in_latest_year(month_of(month), "month", sure), place + 1)
+        return self._named(self.in_latest_year(month_of(month), "month", sure), place)
+
+    def _named(self, period: Period | None, place: int) -> Reading:
+        """Return the period that a name alone means."""
+        return with_end(period and period._replace(bare=self.is_bare(place)), place + 1)
 
     def _side_year(self, place: int) -> tuple[int, int] | None:
         """Read ``(of) last year`` after a month, a quarter or a season."""
@@ -108,6 +112,8 @@ class PeriodParser(RelativeRules):
         if self.sense(place + 1, "year"):
             return False
         month = piece.senses.get("month")
+        if self.is_foreign(place, month or piece.senses["abbreviation"], cue):
+            return False
         if month is None:
             return bool(cue) and self._ends_phrase(place + 1)
         if piece.text not in AMBIGUOUS_MONTHS or cue & month.languages or self._stands_out(place):
@@ -176,9 +182,11 @@ class PeriodParser(RelativeRules):
         # an abbreviation is also a verb, a star, a money: "sat" alone is not a day
         if short is not None and (not cue or self.tokens[place].text in ("sat", "sun", "wed", "mon")):
             return None
+        if self.is_foreign(place, sense, cue):
+            return None
         end = self.skip(place + 1, "daypart")
         span = calendar.unit_at(self.today, "day", -((self.today.weekday() - int(sense.value)) % 7))
-        return span and (Period(span, "weekday", 0.8, None), end)
+        return span and (Period(span, "weekday", 0.8, bare=end == place + 1 and self.is_bare(place)), end)
 
     def _named_part_of_year(self, place: int, cue: int) -> Reading:
         """Read ``Q2 2025``, ``H1``, ``Q3 of last year``."""
@@ -246,7 +254,7 @@ class PeriodParser(RelativeRules):
             or (piece in AMBIGUOUS_SEASONS and not self._closes(place))
         ):
             return None
-        return with_end(self.in_latest_year(season_of(name), "season", 0.65), place + 1)
+        return self._named(self.in_latest_year(season_of(name), "season", 0.65), place)
 
     def _closes(self, place: int) -> bool:
         """Return whether nothing that could change a word's meaning follows it."""

@@ -23,6 +23,8 @@ class TimePhrase(NamedTuple):
     start: int
     end: int
     about_days: int = 0
+    bare: bool = False
+    """One name that may be somebody's: its last word."""
 
 
 def read_phrases(text: str, now: datetime) -> Iterator[TimePhrase]:
@@ -37,7 +39,7 @@ def read_phrases(text: str, now: datetime) -> Iterator[TimePhrase]:
             continue
         period, end = got
         where = tokens[place].start, tokens[end - 1].end
-        yield TimePhrase(period.span, period.kind, period.confidence, *where, period.about_days)
+        yield TimePhrase(period.span, period.kind, period.confidence, *where, period.about_days, period.bare)
         place = end
 
 
@@ -97,7 +99,7 @@ class _RelationParser:
                 period, end = got
                 span = self._bound_span(relation, period.span)
                 if span is not None:
-                    return Period(span, relation, period.confidence * 0.95), end
+                    return Period(span, relation, period.confidence * 0.95, bare=period.bare), end
         return None
 
     def _offset(self, place: int) -> tuple[Period, int] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from datetime import date, datetime
 from typing import Any, ClassVar, Final, NamedTuple
 
@@ -28,6 +28,10 @@ _MAX_DEPTH: Final = 4
 """Nesting of periods: ``end of the first week of last March``; deeper is no sentence."""
 _MAX_SKIPPED: Final = 3
 """Most small words between two that belong together; it keeps a text of small words linear."""
+_TELLING: Final = ("in", "since", "until", "part", "last", "this", "next", "ordinal")
+"""Meanings of words before a name that make it a time; ``from``, ``of`` and ``before`` stand before people too."""
+_ON_A_DAY: Final = frozenset({"on", "am", "at"})
+_DETERMINERS: Final = frozenset("our my your their vom zum unser unserem mein dein euer".split())  # noqa: SIM905
 PLANNED: Final = 0.45
 """Confidence of the future ("next week"): plans were recorded before, so it stays below that of a filter."""
 
@@ -41,6 +45,8 @@ class Period(NamedTuple):
     of_year: OfYear | None = None
     about_days: int = 0
     """Days on either side that are meant too: ``two months ago`` names a day and means about then."""
+    bare: bool = False
+    """A month, a weekday or a season of which nothing else says that it is a time: it may be somebody's name."""
 
 
 Reading = tuple[Period, int] | None
@@ -107,6 +113,32 @@ class TokenStream:
         """Return the month that a name or its abbreviation means."""
         sense = self.sense(place, "month") or self.sense(place, "abbreviation")
         return int(sense.value) if sense else None
+
+    def is_told(self, place: int) -> bool:
+        """Return whether the words before a name say that it is a time: ``in``, ``since``, ``end of the``."""
+        at = place - 1
+        while (
+            at >= 0
+            and not any(self.sense(at, word) for word in _TELLING)
+            and (self.sense(at, "the") or self.sense(at, "of"))
+        ):
+            at -= 1
+        if at < 0 or self.tokens[at].text == "by":
+            return False
+        on = "weekday" in self.tokens[place].senses and self.tokens[at].text in _ON_A_DAY
+        return on or any(self.sense(at, word) for word in _TELLING)
+
+    def is_foreign(self, place: int, sense: Sense, cue: int) -> bool:
+        """Return whether a name is a time in other languages than the question's, and nothing says that it is one here."""
+        return not sense.languages & self.languages and cue != ALL_LANGUAGES and not self.is_told(place)
+
+    def is_bare(self, place: int) -> bool:
+        """Return whether a name stands without a word that says it is a time, and without an article."""
+        return not self.is_told(place) and not (self.sense(place - 1, "the") or self.follows(place, _DETERMINERS))
+
+    def follows(self, place: int, words: Set[str]) -> bool:
+        """Return whether one of some words stands directly before a place."""
+        return place > 0 and self.tokens[place - 1].text in words
 
     def is_counted(self, place: int) -> bool:
         """Return whether a number counts something: ``in 2000 tokens`` names no year."""
