@@ -1,4 +1,4 @@
-"""Namesakes of times: whether the month, weekday or season of a question is somebody's name in the vault."""
+"""Namesakes of times: a month, weekday or season of a question that is somebody's name in the vault."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Namesake(IntEnum):
 
 
 def find_namesake(view: View, text: str, found: TimeExpression, now_us: int, *, is_empty: bool) -> Namesake:
-    """Return whether the bare name at the end of a time phrase is a name of the vault's texts.
+    """Return what the vault's texts say of the bare name at the end of a time phrase.
 
     Where the time is empty, the words of a question that speaks as of a person count whatever the texts say; not those that are
     other words as well ("may").
@@ -86,7 +86,7 @@ def find_namesake(view: View, text: str, found: TimeExpression, now_us: int, *, 
 
 
 def _stands_in(view: View, word: str, behind: str, now: datetime) -> bool:
-    """Return whether texts use a word as a name, or before the word that is given."""
+    """Return True if texts use a word as a name, or before the word that is given."""
     stems = sorted({term_hash(term.stem) for term in query_analyzer().query(word, view.languages)})
     rows = np.unique(np.concatenate(view.rows_with_each(np.array(stems, np.uint32)) or [np.empty(0, np.int64)]))
     rows = rows[view.state.status[rows] == ACTIVE][-_MOST_READ:]
@@ -100,7 +100,7 @@ def _stands_in(view: View, word: str, behind: str, now: datetime) -> bool:
 
 
 def _is_name(text: str, start: int, end: int, now: datetime) -> bool:
-    """Return whether the name of a time is somebody's name where it stands in a text."""
+    """Return True if the name of a time is somebody's name where it stands in a text."""
     first = max(start - _AROUND, *(text.rfind(stop, 0, start) + 1 for stop in ".!?\n"))
     line = re.split(r"[.!?\n]", text[first : end + _AROUND], maxsplit=1)[0]
     start, end = start - first, end - first

@@ -28,7 +28,7 @@ _MAX_DEPTH: Final = 4
 """Nesting of periods: ``end of the first week of last March``; deeper is no sentence."""
 _MAX_SKIPPED: Final = 3
 """Most small words between two that belong together; it keeps a text of small words linear."""
-_TELLING: Final = ("in", "since", "until", "part", "last", "this", "next", "ordinal")
+_MARKING: Final = ("in", "since", "until", "part", "last", "this", "next", "ordinal")
 """Meanings of words before a name that make it a time; ``from``, ``of`` and ``before`` stand before people too."""
 _ON_A_DAY: Final = frozenset({"on", "am", "at"})
 _DETERMINERS: Final = frozenset("our my your their vom zum unser unserem mein dein euer".split())  # noqa: SIM905
@@ -114,30 +114,30 @@ class TokenStream:
         sense = self.sense(place, "month") or self.sense(place, "abbreviation")
         return int(sense.value) if sense else None
 
-    def is_told(self, place: int) -> bool:
-        """Return whether the words before a name say that it is a time: ``in``, ``since``, ``end of the``."""
+    def has_marker(self, place: int) -> bool:
+        """Return True if words before a name mark it as a time: ``in``, ``since``, ``end of the``."""
         at = place - 1
         while (
             at >= 0
-            and not any(self.sense(at, word) for word in _TELLING)
+            and not any(self.sense(at, word) for word in _MARKING)
             and (self.sense(at, "the") or self.sense(at, "of"))
         ):
             at -= 1
         if at < 0 or self.tokens[at].text == "by":
             return False
         on = "weekday" in self.tokens[place].senses and self.tokens[at].text in _ON_A_DAY
-        return on or any(self.sense(at, word) for word in _TELLING)
+        return on or any(self.sense(at, word) for word in _MARKING)
 
     def is_foreign(self, place: int, sense: Sense, cue: int) -> bool:
-        """Return whether a name is a time in other languages than the question's, and nothing says that it is one here."""
-        return not sense.languages & self.languages and cue != ALL_LANGUAGES and not self.is_told(place)
+        """Return True if a name is a time in other languages alone, and nothing marks it as one here."""
+        return not sense.languages & self.languages and cue != ALL_LANGUAGES and not self.has_marker(place)
 
     def is_bare(self, place: int) -> bool:
-        """Return whether a name stands without a word that says it is a time, and without an article."""
-        return not self.is_told(place) and not (self.sense(place - 1, "the") or self.follows(place, _DETERMINERS))
+        """Return True if nothing before a name marks it as a time, nor is there an article."""
+        return not self.has_marker(place) and not (self.sense(place - 1, "the") or self.follows(place, _DETERMINERS))
 
     def follows(self, place: int, words: Set[str]) -> bool:
-        """Return whether one of some words stands directly before a place."""
+        """Return True if one of some words stands directly before a place."""
         return place > 0 and self.tokens[place - 1].text in words
 
     def is_counted(self, place: int) -> bool:
