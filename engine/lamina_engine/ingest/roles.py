@@ -1,13 +1,14 @@
 """Roles of chunks: lists of links, tests and benches, which stand below what they are about.
 
-A chunk is an ``index`` where its links are most of its words: it tells where something is written, and not what. Code is a
+A chunk is an ``index`` where its links are most of its words, or where it is a page of the index of a book: it tells where
+something is written, and not what. Code is a
 ``test`` or ``bench`` by its folder or its file's name. Anything else is content and has no role.
 """
 
 from __future__ import annotations
 
 import re
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import PurePosixPath
 from typing import Final
 
@@ -20,6 +21,17 @@ FEWEST_LINKS: Final = 3
 """A chunk of fewer links is a note that refers to something."""
 MOST_OTHER: Final = 1 / 3
 """Share of letters outside its links up to which a chunk is nothing but links."""
+
+FEWEST_TERMS: Final = 8
+"""Entries from which on a chunk can be a page of a book's index."""
+_TERMS: Final = 0.7
+"""Least share of entries in the lines of such a page."""
+_ORDERED: Final = 0.6
+"""Least share of neighbours in the order of the alphabet; sub-entries begin it anew."""
+_TERM: Final = re.compile(r"^[ \t]*(?:[-*+][ \t]+)?([^\[\]\n]{1,60}),[ \t]+(?=\[)(.+)$")
+"""Entry of an index: a few words, a comma and links. Signs and links follow to the end of the line."""
+_ELSEWHERE: Final = re.compile(r"\]\([a-z]+:", re.IGNORECASE)
+"""Link out of the book: a list of people with their addresses is no index."""
 
 _LINK: Final = re.compile(
     r"\[\[([^\[\]\n]+)\]\]|\[([^\[\]\n]*)\](?:\([^()\n]*(?:\([^()\n]*\)[^()\n]*)*\)|\[[^\[\]\n]*\])"  # Markdown
@@ -41,7 +53,9 @@ _BENCH_FILE: Final = re.compile(r"(?:bench_.*|.*_bench|.*\.bench)")
 
 
 def role_of_text(text: str, kind: str = "markdown") -> str | None:
-    """Return `INDEX` where a text is nothing but links, their headings and list marks."""
+    """Return `INDEX` for nothing but links and headings, and for a page of a book's index."""
+    if _is_of_index(text):
+        return INDEX
     entries: list[tuple[str, ...]] = []
     if kind == "rst":
         text = _DIRECTIVE.sub(" ", text)
@@ -54,6 +68,17 @@ def role_of_text(text: str, kind: str = "markdown") -> str | None:
     inside += sum(bool(link[-1]) for link in links)  # the "h" of a URL
     outside = _count_letters(rest)
     return INDEX if outside <= MOST_OTHER * (inside + outside) else None
+
+
+def _is_of_index(text: str) -> bool:
+    """Return True for terms by alphabet, each with nothing but links into the book."""
+    lines = [line for line in _HEADING.sub("", text).splitlines() if line.strip()]
+    if len(lines) < FEWEST_TERMS or _ELSEWHERE.search(text):
+        return False
+    found = [match for match in map(_TERM.match, lines) if match and not _count_letters(_LINK.sub("", match[2]))]
+    terms = [match[1].casefold() for match in found]
+    ordered = sum(first <= second for first, second in pairwise(terms))
+    return len(terms) >= max(FEWEST_TERMS, _TERMS * len(lines)) and ordered >= _ORDERED * (len(terms) - 1)
 
 
 def _count_letters(text: str) -> int:
