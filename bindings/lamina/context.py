@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from lamina_engine.arguments import path_of
+from lamina_engine.arguments import path_of, text_of
 from lamina_engine.clock import Instant
 from lamina_engine.errors import InvalidArgument, describe_value
 
@@ -80,7 +80,8 @@ class Context:
         from lamina_engine.context.bootstrap import bootstrap
 
         return bootstrap(
-            self._memory, session, budget=budget, project=project, agent=agent, now=now, trigger=trigger,
+            self._memory, session, budget=budget, project=text_of(project, "project"), agent=text_of(agent, "agent"), now=now,
+            trigger=trigger,
             repo=None if repo is None else path_of(repo, "repo"),
         )  # fmt: skip
 
@@ -138,7 +139,7 @@ class Context:
         from lamina_engine.context.turn import inject
 
         return inject(
-            self._memory, prompt, session, floor=floor, ceiling=ceiling, project=project, now=now,
+            self._memory, prompt, session, floor=floor, ceiling=ceiling, project=text_of(project, "project"), now=now,
             repo=None if repo is None else path_of(repo, "repo"),
         )  # fmt: skip
 

@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from lamina.results import Answers, Results
-from lamina_engine.arguments import path_of
+from lamina_engine.arguments import flag_of, limit_of, names_of, numbers_of, path_of
 from lamina_engine.clock import Instant
-from lamina_engine.errors import InvalidArgument
+from lamina_engine.errors import InvalidArgument, describe_value
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -167,11 +167,15 @@ class Facts:
         from lamina_engine.facts.view import fact_view_at
         from lamina_engine.results import Fact
 
-        recorded = self._instant(as_of, "as_of")
+        recorded, history = self._instant(as_of, "as_of"), flag_of(history, "history")
         moment = self._instant(valid_at, "valid_at")
         if moment is None:
             moment = recorded if recorded is not None else self._memory.clock.now_us()
-        names = None if predicates is None else {predicate_name(name) for name in predicates}
+        names = (
+            None
+            if predicates is None
+            else {predicate_name(name) for name in names_of(predicates, "predicates", "works_at")}
+        )
         kg = fact_view_at(self._memory, recorded)
         row = entity_row(kg, entity, type, part=True)
         found = kg.about(row, valid_at=None if history else moment, direction=direction, predicates=names)
@@ -203,7 +207,8 @@ class Facts:
         history : bool
             Include facts that are no longer, or not yet, valid.
         category : str, optional
-            Only facts of this category, such as ``person`` or ``project``.
+            Only facts of this category, such as ``person`` or ``project``. Categories and predicates are words of your own: one
+            that no fact has gives none.
         limit : int, optional
             Maximum number of facts; None for all.
 
@@ -227,8 +232,7 @@ class Facts:
         from lamina_engine.facts.view import fact_view_at
         from lamina_engine.results import Fact
 
-        if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
-            raise InvalidArgument(f"limit={limit!r} must be a whole number from 1 up, or None for all")
+        limit, history = limit_of(limit), flag_of(history, "history")
         kg = fact_view_at(self._memory)
         moment = None if history else self._instant(valid_at, "valid_at")
         if moment is None and not history:
@@ -438,9 +442,9 @@ class Facts:
         return close(self._memory, subject, predicate, object, valid_to=self._instant(valid_to, "valid_to"))
 
     def retract(self, ids: int | Sequence[int]) -> int:
-        """Retract facts that were never true; return how many.
+        """Retract facts that were never true; return how many were still held.
 
-        Questions as of an earlier moment still see them.
+        Questions as of an earlier moment still see them. One that was retracted before changes nothing.
 
         Parameters
         ----------
@@ -449,7 +453,9 @@ class Facts:
 
         Raises
         ------
-        InvalidArgument, VaultReadOnly, VaultLocked, OSError
+        InvalidArgument
+            For a number that no fact has; nothing is retracted then.
+        VaultReadOnly, VaultLocked, OSError
 
         Examples
         --------
@@ -458,7 +464,7 @@ class Facts:
         """
         from lamina_engine.facts.log import retract
 
-        return retract(self._memory, [ids] if isinstance(ids, int) else ids)
+        return retract(self._memory, numbers_of(ids, "ids", "a fact"))
 
     def declare(
         self,
@@ -523,7 +529,7 @@ class Facts:
 
         kg = fact_view_at(self._memory)
         found = {predicate.name: predicate for predicate in kg.registry}
-        if used:
+        if flag_of(used, "used"):
             found = {name: found.get(name) or Predicate(name) for name in kg.predicate_names()}
         return Results([found[name] for name in sorted(found)], Predicate, self._memory.incomplete)
 
@@ -607,7 +613,7 @@ class Facts:
         """
         from lamina_engine.facts.entities import add_entity
 
-        return add_entity(self._memory, name, type, aliases)
+        return add_entity(self._memory, name, type, names_of(aliases, "aliases", "KS"))
 
     def alias(self, alias: str, entity: str, *, type: str | None = None) -> Entity:
         """Give an entity another name; a name of several entities is ambiguous.
@@ -776,7 +782,7 @@ class Facts:
         for name, value in (("hops", hops), ("limit", 1 if limit is None else limit)):
             if isinstance(value, bool) or not isinstance(value, int) or value < 1 or (name == "hops" and value > 16):
                 raise InvalidArgument(f"{name}={value!r} must be a whole number from 1 up{' to 16' * (name == 'hops')}")
-        recorded = self._instant(as_of, "as_of")
+        recorded, history = self._instant(as_of, "as_of"), flag_of(history, "history")
         moment = self._instant(valid_at, "valid_at")
         if moment is None:
             moment = recorded if recorded is not None else self._memory.clock.now_us()
@@ -895,6 +901,8 @@ class Facts:
             _check_fields(records.column_names)
             columns = {name: records.column(name).to_pylist() for name in records.column_names}
         else:
+            if not isinstance(records, Iterable):
+                raise InvalidArgument(f"{describe_value('records', records)}; give mappings or a pyarrow.Table")
             rows = [*records]
             for row in rows:
                 if not isinstance(row, Mapping):

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
 from lamina.results import Results
+from lamina_engine.arguments import flag_of, limit_of
 from lamina_engine.clock import Instant
 from lamina_engine.errors import InvalidArgument
 
@@ -61,6 +62,7 @@ class Links:
         from lamina_engine.graph.links import links_of
         from lamina_engine.results import Link
 
+        hidden = flag_of(hidden, "hidden")
         found = links_of(self._memory.view(), id, direction=direction, relations=relations, hidden=hidden)
         return Results(found, Link, self._memory.incomplete)
 
@@ -113,7 +115,7 @@ class Links:
         from lamina_engine.graph.links import links_of
         from lamina_engine.graph.log import Draft, write
 
-        memory = self._memory
+        memory, update = self._memory, flag_of(update, "update")
         made = None if created_at is None else memory.moment(created_at, "created_at")
         write(memory, [Draft(source, target, relation, weight, note or None, made)], keep_first=not update)
         view = memory.view()
@@ -315,8 +317,8 @@ class Links:
         from lamina_engine.results import Neighbor
 
         found = neighbours(
-            self._memory.view(), id, hops=hops, relations=relations, direction=direction, invalidated=invalidated,
-            limit=limit,
+            self._memory.view(), id, hops=hops, relations=relations, direction=direction,
+            invalidated=flag_of(invalidated, "invalidated"), limit=limit,
         )  # fmt: skip
         return Results(found, Neighbor, self._memory.incomplete)
 
@@ -374,7 +376,7 @@ class Links:
             raise InvalidArgument("traverse begins with a question or with anchors; give one of them")
         found = traverse_question(
             self._memory, start, intent=intent, depth=depth, beam=beam, budget=budget, relations=relations,
-            without=without, invalidated=invalidated,
+            without=without, invalidated=flag_of(invalidated, "invalidated"),
         )  # fmt: skip
         return Results(found, Neighbor, self._memory.incomplete)
 
@@ -409,9 +411,7 @@ class Links:
         """
         from lamina_engine.graph.diagram import link_diagram
 
-        if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
-            raise InvalidArgument(f"limit={limit!r} must be a whole number from 1 up, or None for all")
-        return link_diagram(self._memory.view(), center, hops, limit)
+        return link_diagram(self._memory.view(), center, hops, limit_of(limit))
 
     def causes(self, id: str, direction: CauseDirection = "both", depth: int = 5) -> Results[Cause]:
         """Return the causes and the effects of a chunk, each once, at its least depth.
@@ -423,7 +423,7 @@ class Links:
         direction : {"both", "causes", "caused_by"}
             Effects (``causes``), causes (``caused_by``), or both.
         depth : int
-            Hops; clipped to 1 to 10.
+            Hops, 1 to 10.
 
         Returns
         -------
@@ -476,7 +476,13 @@ class Links:
         """
         from lamina_engine.graph.neighbors import timeline
 
-        return timeline(self._memory.view(), id, before=before, after=after, same_collection=same_collection)
+        return timeline(
+            self._memory.view(),
+            id,
+            before=before,
+            after=after,
+            same_collection=flag_of(same_collection, "same_collection"),
+        )
 
     def similar(self, id: str, k: int = 5) -> Results[Neighbor]:
         """Return the chunks with the nearest vectors, best first; ``score`` is the cosine.

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lamina_engine.arguments import path_of
 from lamina_engine.atomic_write import atomic_write
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.reports import Report
@@ -50,7 +51,7 @@ def write_empty_page(path: str | os.PathLike[str], data: str) -> PageReport:
 
 def check_page_name(path: str | os.PathLike[str]) -> None:
     """Refuse a name that no browser would open as a page."""
-    if Path(path).suffix.lower() not in (".html", ".htm"):
+    if path_of(path).suffix.lower() not in (".html", ".htm"):
         raise InvalidArgument(f"{Path(path).name!r} is to be a page; name it .html")
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Literal, cast
 
 from lamina.results import Results
+from lamina_engine.arguments import ids_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -68,7 +69,7 @@ class Topics:
         """
         from lamina_engine.topics.catalog import members_of
 
-        return members_of(self._memory, ids)
+        return members_of(self._memory, ids_of(ids))
 
     def cluster(
         self,

@@ -16,7 +16,7 @@ from lamina import location
 from lamina.options import RankOptions, RecallOptions
 from lamina.results import Hits, Results
 from lamina.startup import gc_paused
-from lamina_engine.arguments import flag_of, ids_of, path_of, paths_of, renamed_arguments
+from lamina_engine.arguments import flag_of, ids_of, limit_of, path_of, paths_of, renamed_arguments
 from lamina_engine.clock import EPOCH, Clock, Instant, format_instant
 from lamina_engine.errors import AmbiguousId, ChunkNotFound, InvalidArgument, VaultNotFound
 
@@ -436,7 +436,7 @@ class Vault:
         -------
         list of str
             The id of each record, in order. A record that is there already keeps its id and changes nothing; one with a
-            known id and new content supersedes the old version.
+            known id and new content supersedes the old version, also where one call gives an id twice.
 
         Raises
         ------
@@ -1121,8 +1121,7 @@ class Vault:
         from lamina_engine.recall.pipeline import list_chunks
         from lamina_engine.results import Chunk
 
-        if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
-            raise InvalidArgument(f"limit={limit!r} must be a whole number from 1 up, or None for all")
+        limit = limit_of(limit)
         if isinstance(offset, bool) or not isinstance(offset, int) or offset < 0:
             raise InvalidArgument(f"offset={offset!r} must be a whole number from 0 up")
         found = list_chunks(self._memory, where, None if limit is None else limit + offset)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import functools
 import math
+import operator
 import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, SupportsIndex, TypeVar, cast
 
 from lamina_engine.errors import InvalidArgument, describe_value
 
@@ -45,6 +46,37 @@ def ids_of(value: object, name: str = "ids", *, alone: bool = False) -> list[str
     return given
 
 
+def names_of(value: object, name: str, example: str) -> list[str]:
+    """Return names as a list; one text is one name."""
+    if isinstance(value, str):
+        return [value]
+    if not isinstance(value, Iterable):
+        raise InvalidArgument(f"{describe_value(name, value)}; give a list of names, such as [{example!r}]")
+    given = list(value)
+    for each in given:
+        if not isinstance(each, str):
+            raise InvalidArgument(f"{name} holds {each!r}, which is not a name; give text, such as {example!r}")
+    return given
+
+
+def numbers_of(value: object, name: str, what: str) -> list[int]:
+    """Return row numbers as a list, of one or of several."""
+    given = list(value) if isinstance(value, Iterable) and not isinstance(value, str | bytes) else [value]
+    found = [operator.index(each) for each in given if isinstance(each, SupportsIndex) and not isinstance(each, bool)]
+    if len(found) < len(given) or any(not 0 <= number < 1 << 63 for number in found):
+        raise InvalidArgument(
+            f"{name}={value!r} is no number of {what}; give a whole number from 0 up, or a list of them"
+        )
+    return found
+
+
+def text_of(value: object, name: str) -> str | None:
+    """Return a text; None stays None."""
+    if value is not None and not isinstance(value, str):
+        raise InvalidArgument(f"{describe_value(name, value)}; give text, or None for all")
+    return value
+
+
 def path_of(value: object, name: str = "path") -> Path:
     """Return a path."""
     if not isinstance(value, str | os.PathLike):
@@ -71,6 +103,13 @@ def flag_of(value: object, name: str) -> bool:
     """Return True or False."""
     if not isinstance(value, bool):
         raise InvalidArgument(f"{name}={value!r} must be True or False")
+    return value
+
+
+def limit_of(value: object) -> int | None:
+    """Return the most results that a caller wants; None for all."""
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+        raise InvalidArgument(f"limit={value!r} must be a whole number from 1 up, or None for all")
     return value
 
 

@@ -183,7 +183,7 @@ def open_executor(
     elif resources:
         raise InvalidArgument(f"resources={dict(resources)!r} are those of a Ray cluster; name one, or leave them out")
     else:
-        yield InlineExecutor() if workers == 1 else ProcessExecutor(workers)
+        yield InlineExecutor() if workers == 1 and not isinstance(workers, bool) else ProcessExecutor(workers)
 
 
 _kept: list[Callable[[Any], Any]] = []

@@ -28,6 +28,17 @@ def read(folder: Path, *arguments: str) -> Any:
     return json.loads(run(folder, *arguments, "--json").stdout)
 
 
+def test_a_fact_that_was_never_true_is_retracted(folder: Path) -> None:
+    numbers = [read(folder, "add", "Ann", "likes", food)["id"] for food in ("tea", "salt")]
+    assert [fact["id"] for fact in read(folder, "list")["facts"]] == numbers
+    assert run(folder, "retract", str(numbers[1])).stdout == "retracted 1 fact\n"
+    assert [fact["object"] for fact in read(folder, "list", "--history")["facts"]] == ["tea"]
+    assert read(folder, "retract", *map(str, numbers)) == {"retracted": 1}
+    unknown = run(folder, "retract", "999")
+    assert unknown.exit_code == 1
+    assert "no fact has the id 999" in unknown.output
+
+
 def test_adding_and_asking(folder: Path) -> None:
     assert (
         run(folder, "add", "Keystone", "runs_on", "port 3055", "--source", "keystone.md").stdout

@@ -49,6 +49,18 @@ def document(out: str) -> dict[str, Any]:
     return found
 
 
+def test_a_link_is_removed(run: Run, root: Path) -> None:
+    code, out, err = run("links", "remove", "a1b2c3d0", "a1b2c3d1", "causal")
+    assert (code, out, err) == (0, "removed 1 link\n", "")
+    with lamina.open(root, mode="r") as vault:
+        assert not vault.links("a1b2c3d0")
+    assert document(run("links", "remove", "a1b2c3d0", "a1b2c3d1", "causal", "--json")[1])["removed"] is False
+    assert "lamina links show a1b2c3d0" in run("links", "remove", "a1b2c3d0", "a1b2c3d1", "causal")[1]
+    code, _, err = run("links", "remove", "a1b2c3d0", "a1b2c3d1", "casual")
+    assert code
+    assert "'casual' is not known; allowed are" in err
+
+
 def test_add_and_show(run: Run) -> None:
     code, out, err = run(
         "links", "add", "a1b2c3d0", "a1b2c3d2", "supporting", "--weight", "0.25", "--note", "so it was"

@@ -51,6 +51,38 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "import_": lambda v: v.import_(5),
     "snapshot": lambda v: v.snapshot(5),
     "freshness": lambda v: v.freshness(repo=5),
+    "relations by number": lambda v: v.neighbors("a", relations=5),
+    "relations of no texts": lambda v: v.links("a", relations=[5]),
+    "traverse relations": lambda v: v.traverse("words", relations=5),
+    "traverse without": lambda v: v.traverse("words", without=5),
+    "causes of no depth": lambda v: v.causes("a", depth=0),
+    "causes of a negative depth": lambda v: v.causes("a", depth=-1),
+    "causes too deep": lambda v: v.causes("a", depth=11),
+    "neighbors invalidated": lambda v: v.neighbors("a", invalidated="no"),
+    "links hidden": lambda v: v.links("a", hidden="no"),
+    "link update": lambda v: v.link("a", "b", "causal", update="no"),
+    "timeline same_collection": lambda v: v.timeline("a", same_collection=1),
+    "build_links workers": lambda v: v.build_links(workers=True),
+    "judge": lambda v: v.judge(5),
+    "facts.retract a text": lambda v: v.facts.retract("x"),
+    "facts.retract digits": lambda v: v.facts.retract("1"),
+    "facts.retract a bool": lambda v: v.facts.retract(True),
+    "facts.retract a fraction": lambda v: v.facts.retract(1.5),
+    "facts.retract nothing": lambda v: v.facts.retract(None),
+    "facts.retract below 0": lambda v: v.facts.retract(-1),
+    "facts.retract of no fact": lambda v: v.facts.retract(999),
+    "facts.retract one of no fact": lambda v: v.facts.retract([0, 999]),
+    "facts.about predicates": lambda v: v.facts.about("Ann", predicates=5),
+    "facts.about history": lambda v: v.facts.about("Ann", history="no"),
+    "facts.list history": lambda v: v.facts.list(history="no"),
+    "facts.predicates used": lambda v: v.facts.predicates(used="no"),
+    "facts.add_entity aliases": lambda v: v.facts.add_entity("Bob", aliases=5),
+    "facts.add_many": lambda v: v.facts.add_many(5),
+    "topics.get_many": lambda v: v.topics.get_many(5),
+    "topics.get_many of one text": lambda v: v.topics.get_many("topic"),
+    "topic_map": lambda v: v.topic_map(5),
+    "bootstrap project": lambda v: v.bootstrap(project=5),
+    "inject project": lambda v: v.inject("words", "s", project=5),
     "pin": lambda v: v.pin("a", pinned="no"),
     "verify": lambda v: v.verify(deep="no"),
 }
@@ -60,6 +92,8 @@ CALLS: dict[str, Callable[[Any], object]] = {
 def two(tmp_path_factory: pytest.TempPathFactory) -> Vault:
     vault = lamina.open(tmp_path_factory.mktemp("types") / "vault", create=True, embedder="none")
     vault.add([{"id": "a", "text": "words"}, {"id": "b", "text": "other words"}])
+    vault.link("a", "b", "causal")
+    vault.facts.add("Ann", "role", "pilot")
     return vault
 
 
@@ -69,6 +103,33 @@ def test_a_wrong_type_is_refused_and_nothing_is_written(two: Vault, call: str) -
     with pytest.raises((InvalidArgument, InvalidConfig)):
         CALLS[call](two)
     assert two.recall("words").snapshot == before
+
+
+def test_one_name_is_a_list_of_one(two: Vault) -> None:
+    assert [near.id for near in two.neighbors("a", relations="causal")] == ["b"]
+    assert two.links("a", relations="causal") == two.links("a", relations=["causal"])
+    assert two.traverse(anchors=["a"], relations="causal") == two.traverse(anchors=["a"], relations=["causal"])
+    assert [fact.value for fact in two.facts.about("Ann", predicates="role")] == ["pilot"]
+    assert two.facts.add_entity("Keystone", aliases="KS").aliases == ("KS",)
+    with pytest.raises(InvalidArgument, match="'casual' is not known"):
+        two.neighbors("a", relations="casual")
+
+
+def test_an_error_names_what_was_given_and_what_to_give(two: Any) -> None:
+    checks: list[tuple[Callable[[], object], str]] = [
+        (lambda: two.facts.retract("x"), "ids='x' is no number of a fact; give a whole number from 0 up"),
+        (lambda: two.facts.retract(999), "no fact has the id 999; give those of facts"),
+        (lambda: two.causes("a", depth=0), "depth=0 must be a whole number from 1 to 10"),
+        (lambda: two.facts.add_entity("Bob", aliases=5), "aliases=5 is an int; give a list of names, such as"),
+    ]
+    for call, message in checks:
+        with pytest.raises(InvalidArgument, match=message):
+            call()
+
+
+def test_of_an_id_given_twice_in_a_call_the_later_record_counts(lexical_vault: Vault) -> None:
+    assert lexical_vault.add([{"id": "x", "text": "one"}, {"id": "x", "text": "two"}]) == ["x", "x"]
+    assert lexical_vault.get("x").text == "two"
 
 
 CLOSED: dict[str, Callable[[Any], object]] = {

@@ -71,6 +71,18 @@ def close(call: Call, subject: str, predicate: str, object: str | None, valid_to
     call.answer({"closed": count}, lambda: [f"closed {count_of(count, 'fact')}"])
 
 
+@command("retract", "lamina facts retract 12", "lamina facts retract 12 15 --json")
+@click.argument("ids", metavar="ID...", nargs=-1, required=True, type=click.IntRange(min=0))
+def retract(call: Call, ids: tuple[int, ...]) -> None:
+    """Retract facts that were never true; `close` ends one that was.
+
+    ID is the number of a fact: `lamina facts list --json` and `lamina facts about --json` show it as "id".
+    """
+    with call.open() as vault:
+        count = vault.facts.retract(ids)
+    call.answer({"retracted": count}, lambda: [f"retracted {count_of(count, 'fact')}"])
+
+
 @command("alias", "lamina facts alias Mum 'Ada Example'", "lamina facts alias Mum --remove")
 @click.argument("alias")
 @click.argument("entity", required=False)
@@ -451,7 +463,7 @@ def _group(**given: Any) -> None:
 facts: click.Group = click.Group(
     "facts", callback=_group, help=_group.__doc__,
     commands=[
-        add, close, alias, merge, about, list_, ask, entity, entities, aliases, predicates, declare, seed, extract,
+        add, close, retract, alias, merge, about, list_, ask, entity, entities, aliases, predicates, declare, seed, extract,
         contradictions, import_,
     ], params=call_options(),
     context_settings=SETTINGS, epilog="\b\nExample:\n  lamina facts seed team.toml && lamina facts about Keystone",

@@ -136,6 +136,21 @@ def add(call: Call, source: str, target: str, relation: str, **options: Any) -> 
     call.answer(link.to_dict(), lambda: [_link_line(link)])
 
 
+@command("remove", "lamina links remove 4f1c09a2b7 9be2 causal", "lamina links remove 4f1c 9be2 causal --json")
+@click.argument("source", metavar="SOURCE")
+@click.argument("target", metavar="TARGET")
+@click.argument("relation", metavar="RELATION")
+def remove(call: Call, source: str, target: str, relation: str) -> None:
+    """Remove a link that you made.
+
+    A link between the same chunks that was generated stays: `lamina links build` would make it again.
+    """
+    with call.open() as vault:
+        removed = vault.unlink(source, target, relation)
+    nothing = f"no such link of yours; what is there: lamina links show {printable(source)}"
+    call.answer({"removed": removed}, lambda: ["removed 1 link" if removed else nothing])
+
+
 @command("used", "lamina links used 4f1c09a2b7 9be2 a07d")
 @click.argument("ids", metavar="ID...", nargs=-1, required=True)
 def used(call: Call, ids: tuple[str, ...]) -> None:
@@ -188,7 +203,7 @@ def _group(**given: Any) -> None:
 
 
 links: click.Group = click.Group(
-    "links", callback=_group, help=_group.__doc__, commands=[build, add, used, show, unresolved], params=call_options(),
+    "links", callback=_group, help=_group.__doc__, commands=[build, add, remove, used, show, unresolved], params=call_options(),
     context_settings=SETTINGS, epilog="\b\nExample:\n  lamina links build && lamina links show 4f1c09a2b7",
 )  # fmt: skip
 

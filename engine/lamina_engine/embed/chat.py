@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
+from lamina_engine.arguments import check_methods
 from lamina_engine.embed.transport import OPENAI_KEY, connection, construct_client, join_url
 from lamina_engine.errors import EmbeddingError, InvalidArgument, InvalidConfig
 
@@ -115,6 +116,7 @@ def resolve_chat(spec: ChatSpec, prefix: str, what: str, environ: Mapping[str, s
     if isinstance(spec, Mapping):
         return construct_client(ChatEndpoint, spec, what)
     if spec is not None:
+        check_methods(spec, what, ("ask",), "{'url': ..., 'model': ...}, or an object with ask()")
         return spec
     environ = os.environ if environ is None else environ
     url, model, key = f"{prefix}_URL", f"{prefix}_MODEL", f"{prefix}_KEY"

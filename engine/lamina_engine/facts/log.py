@@ -213,6 +213,12 @@ def retract(memory: Memory, rows: Sequence[int], *, origin: str = USER) -> int:
     with memory.write() as (transaction, view):
         kg = fact_view(view)
         distinct = np.unique(np.array(rows, np.int64))
+        is_fact = distinct < kg.fact_rows
+        is_fact[is_fact] = kg.tables.subject.values[distinct[is_fact]] >= 0
+        if not is_fact.all():
+            raise InvalidArgument(
+                f"no fact has the id {distinct[~is_fact][0]}; give those of facts that an answer or `about` returned"
+            )
         found = kg.facts_at(distinct[kg.is_current(distinct, None)].tolist())
         amend(transaction, kg, found, RETRACT, origin)
     return len(found)

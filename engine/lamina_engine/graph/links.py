@@ -30,7 +30,7 @@ def links_of(
     """Return a chunk's current links: outward ones first, then by relation and the other id."""
     if direction not in DIRECTIONS:
         raise InvalidArgument(f"direction={direction!r} must be one of {', '.join(DIRECTIONS)}")
-    wanted = None if relations is None else {registry.get(name).name for name in relations}
+    wanted = registry.names_of(relations)
     full, _ = find_ends(view, [identity])[identity]
     found = [link for link in _links_at(view, full, registry) if wanted is None or link.relation in wanted]
     symmetric = {relation.name for relation in registry if relation.symmetric}
@@ -114,7 +114,7 @@ def causes(view: View, identity: str, *, direction: Way = "both", depth: int = 5
     """Return a chunk's causes and effects, each once, nearest first, then the most certain."""
     if direction not in WAYS:
         raise InvalidArgument(f"direction={direction!r} must be one of {', '.join(WAYS)}")
-    if isinstance(depth, bool) or not isinstance(depth, (int, np.integer)):
+    if isinstance(depth, bool) or not isinstance(depth, (int, np.integer)) or not 1 <= depth <= MAX_DEPTH:
         raise InvalidArgument(f"depth={depth!r} must be a whole number from 1 to {MAX_DEPTH}")
     full, _ = find_ends(view, [identity])[identity]
     state = nodes.state_of(view)
@@ -123,7 +123,7 @@ def causes(view: View, identity: str, *, direction: Way = "both", depth: int = 5
         return []
     found: dict[int, Cause] = {}
     for way in ("causes", "caused_by") if direction == "both" else (direction,):
-        for node, cause in _chains(view, state, root, way, min(max(int(depth), 1), MAX_DEPTH)):
+        for node, cause in _chains(view, state, root, way, int(depth)):
             found.setdefault(node, cause)
     ordered = sorted(found.values(), key=lambda cause: (cause.depth, -cause.confidence, cause.id))
     return with_texts(view, ordered)

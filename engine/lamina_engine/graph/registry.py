@@ -11,6 +11,7 @@ from typing import Final, Literal
 import numpy as np
 
 from lamina_engine import after_fork
+from lamina_engine.arguments import names_of
 from lamina_engine.errors import InvalidArgument
 from lamina_kernels.graph.hops import RELATIONS
 from lamina_kernels.layouts import F64, U8
@@ -116,6 +117,12 @@ class Registry:
             )
         return found
 
+    def names_of(self, relations: Iterable[str] | None) -> set[str] | None:
+        """Return the names of relations that a caller wants; None for all."""
+        if relations is None:
+            return None
+        return {self.get(name).name for name in names_of(relations, "relations", "causal")}
+
     def imported(self, system: str, name: str) -> Relation:
         """Return the relation for another system's name."""
         names = IMPORTED.get(system)
@@ -136,7 +143,7 @@ class Registry:
         """Return which codes are walked outward and inward, uint8 (256,) each."""
         if direction is not None and direction not in DIRECTIONS:
             raise InvalidArgument(f"direction={direction!r} must be one of {', '.join(DIRECTIONS)}")
-        wanted = None if relations is None else {self.get(name).name for name in relations}
+        wanted = self.names_of(relations)
         outward, inward = np.zeros(RELATIONS, np.uint8), np.zeros(RELATIONS, np.uint8)
         for code, name in enumerate(names):
             if wanted is not None and name not in wanted:

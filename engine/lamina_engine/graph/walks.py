@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from lamina_engine.arguments import ids_of
+from lamina_engine.arguments import ids_of, names_of
 from lamina_engine.chunks.identities import find_ends
 from lamina_engine.chunks.reading import with_texts
 from lamina_engine.clock import MISSING_US
@@ -119,7 +119,8 @@ def walk_best_first(
     walk_out, walk_in = plan.outward, plan.inward
     if relations is not None:
         walk_out, walk_in = registry.masks(graph.relations, relations, intent=check_intent(intent))
-    blocked = _without(view, state, state.blocked if invalidated else state.blocked_invalid, without)
+    blocked = state.blocked if invalidated else state.blocked_invalid
+    blocked = _without(view, state, blocked, names_of(without, "without", "notes"))
     return beam.beam(
         graph.forward, graph.backward, begin.nodes, begin.scores, plan.gains, walk_out, walk_in, blocked, beam_width,
         depth, budget, _lift(view, state, vector),

@@ -1,4 +1,4 @@
-"""Namesakes of times: a month, weekday or season of a question that is somebody's name in the vault."""
+"""Namesakes of times: months, weekdays and seasons that are names in a vault's texts."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _WORD: Final = re.compile(r"[^\W\d_]+")
 
 
 class Namesake(IntEnum):
-    """What a vault says of the name of a time in a question."""
+    """Verdict of a vault's texts on the name of a time in a question."""
 
     NONE = 0
     MAYBE = 1
@@ -134,7 +134,7 @@ def _languages(senses: Senses, categories: tuple[str, ...]) -> int:
 
 
 def _next_name(text: str, end: int) -> str:
-    """Return the capitalised word behind a place that is no time itself, or nothing."""
+    """Return the capitalised word behind a place, if it is no time itself."""
     match = re.match(r"\s+([^\W\d_]{2,})", text[end:])
     word = match[1] if match else ""
     is_time = any(category in vocabulary().get(fold(word), {}) for category in _NAMES)

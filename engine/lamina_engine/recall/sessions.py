@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from msgspec import Struct
 
+from lamina_engine.arguments import text_of
 from lamina_engine.chunks.handoffs import HANDOFF, INSIGHT, is_derived
 from lamina_engine.chunks.identities import list_some
 from lamina_engine.chunks.reading import chunks_at
@@ -87,9 +88,7 @@ def find_sessions(
     O(rows), and some reads for each session that is taken.
     """
     for name, value in (("session", session), ("project", project), ("agent", agent)):
-        if value is not None and not isinstance(value, str):
-            raise InvalidArgument(f"{describe_value(name, value)}; give text, or None for all")
-        if value == "":
+        if text_of(value, name) == "":
             raise InvalidArgument(f"{name} is empty; give a name, or None for all")
     kept = _filter_rows(view, session, project, agent, since_us, until_us)
     rows = np.flatnonzero(kept)

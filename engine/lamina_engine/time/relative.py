@@ -129,7 +129,7 @@ class TokenStream:
         return on or any(self.sense(at, word) for word in _MARKING)
 
     def is_foreign(self, place: int, sense: Sense, cue: int) -> bool:
-        """Return True if a name is a time in other languages alone, and nothing marks it as one here."""
+        """Return True if a name is a time in other languages alone, and none marks it here."""
         return not sense.languages & self.languages and cue != ALL_LANGUAGES and not self.has_marker(place)
 
     def is_bare(self, place: int) -> bool:
