@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from enum import IntEnum
 from typing import TYPE_CHECKING, Final
@@ -72,29 +73,36 @@ def find_namesake(view: View, text: str, found: TimeExpression, now_us: int, *, 
     other words as well ("may").
     """
     match = list(_WORD.finditer(text, *found.span))[-1]
-    word, before = match.group(), _WORD.findall(text[: match.start()])[-1:]
-    last = fold(before[0]) if before else ""
+    word, before = match.group(), _WORD.findall(text[: match.start()])
+    last = fold(before[-1]) if before else ""
     behind = _next_name(text, match.end())
+    named = [word, behind] if behind else [before[-1], word] if _is_first_name(before) else []
     is_empty = is_empty and fold(word) not in AMBIGUOUS_MONTHS
     now = EPOCH + timedelta(microseconds=now_us)
-    if behind and _stands_in(view, word, behind, now):
+    if named and _stands_in(view, word, named, now):
         return Namesake.SURE
     if last in _BEFORE_A_NAME or (behind and is_empty):
-        return Namesake.SURE if _stands_in(view, word, "", now) else Namesake.MAYBE if is_empty else Namesake.NONE
+        return Namesake.SURE if _stands_in(view, word, [], now) else Namesake.MAYBE if is_empty else Namesake.NONE
     months = found.kind != "weekday" and (last in _AUTHORS or not _WORD.search(text.replace(word, " ", 1)))
-    return Namesake.MAYBE if months and _stands_in(view, word, "", now) else Namesake.NONE
+    return Namesake.MAYBE if months and _stands_in(view, word, [], now) else Namesake.NONE
 
 
-def _stands_in(view: View, word: str, behind: str, now: datetime) -> bool:
-    """Return True if texts use a word as a name, or before the word that is given."""
+def _is_first_name(before: Sequence[str]) -> bool:
+    """Return True if the last of some words has a capital that its place does not explain."""
+    word = before[-1] if len(before) > 1 else ""
+    return word[:1].isupper() and word[1:].islower() and fold(word) not in {*_BEFORE_A_NAME, *_AUTHORS, *vocabulary()}
+
+
+def _stands_in(view: View, word: str, named: Sequence[str], now: datetime) -> bool:
+    """Return True if texts hold a name of two words, or where none is given, use a word as a name."""
     stems = sorted({term_hash(term.stem) for term in query_analyzer().query(word, view.languages)})
     rows = np.unique(np.concatenate(view.rows_with_each(np.array(stems, np.uint32)) or [np.empty(0, np.int64)]))
     rows = rows[view.state.status[rows] == ACTIVE][-_MOST_READ:]
-    name = re.escape(word[0].upper() + word[1:].lower())
-    pattern = re.compile(rf"(?<![\w-]){name}" + (rf"\s+{re.escape(behind)}\b" if behind else r"(?![\w-])"))
+    name = r"\s+".join(re.escape(each[0].upper() + each[1:].lower()) for each in named or [word])
+    pattern = re.compile(rf"(?<![\w-]){name}(?![\w-])")
     for text in view.snapshot.values("chunks", "text", rows):
         for match in pattern.finditer(text):
-            if behind or _is_name(text, *match.span(), now):
+            if named or _is_name(text, *match.span(), now):
                 return True
     return False
 
@@ -109,7 +117,7 @@ def _is_name(text: str, start: int, end: int, now: datetime) -> bool:
         return False
     words = [fold(each) for each in _WORD.findall(line)]
     languages = guess_languages(words)
-    senses = vocabulary()[fold(line[start:end])]
+    senses = vocabulary().get(fold(line[start:end]), {})
     if not languages & _languages(senses, _NAMES):
         return True
     before = [fold(each) for each in _WORD.findall(line[:start])]

@@ -29,6 +29,7 @@ NAMED = {
     "juin": "Juin repairs the printer.",
     "august": "Gestern hat August Macke die Wand gestrichen.",
     "nisan": "Nisan pays for the tickets.",
+    "sunday": "Freya Sunday paints the ceiling.",
 }
 """Notes of this autumn about people, by id."""
 FILLED = {f"day{month:02}": (f"The stove was cleaned, round {month}.", f"2026-{month:02}-10") for month in range(1, 12)}
@@ -85,6 +86,7 @@ NAMES = [
     ("notes about Juin", "juin"),
     ("was habe ich über August Macke geschrieben", "august"),
     ("who is Nisan", "nisan"),
+    ("who is Freya Sunday", "sunday"),
 ]
 """Questions for a name, and its notes."""
 
