@@ -1164,7 +1164,7 @@ class AsyncFacts:
         return await asyncio.to_thread(self._sync.close, subject, predicate, object, valid_to)
 
     async def retract(self, ids: int | Sequence[int]) -> int:
-        """Retract facts that were never true; return how many.
+        """Retract facts that were never true; return how many were still held.
 
         See `Facts.retract`.
         """
