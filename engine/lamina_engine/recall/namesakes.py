@@ -94,7 +94,7 @@ def _is_first_name(before: Sequence[str]) -> bool:
 
 
 def _stands_in(view: View, word: str, named: Sequence[str], now: datetime) -> bool:
-    """Return True if texts hold a name of two words, or where none is given, use a word as a name."""
+    """Return True if texts hold a name of two words, or use one word as a name."""
     stems = sorted({term_hash(term.stem) for term in query_analyzer().query(word, view.languages)})
     rows = np.unique(np.concatenate(view.rows_with_each(np.array(stems, np.uint32)) or [np.empty(0, np.int64)]))
     rows = rows[view.state.status[rows] == ACTIVE][-_MOST_READ:]

@@ -46,12 +46,14 @@ def test_of_two_chains_of_one_length_the_surer_counts(chain: Memory) -> None:
     assert c.product == pytest.approx(0.81)
 
 
-@pytest.mark.parametrize(("depth", "ref"), [(0, 1), (-3, 1), (3, 3), (10, 10), (99, 10)])
-def test_depth_is_clamped(memory: Memory, depth: int, ref: int) -> None:
+def test_a_depth_is_kept_to_and_one_out_of_range_is_refused(memory: Memory) -> None:
     names = "abcdefghijklmno"
     fill(memory, list(names))
     tie(memory, " ".join(f"{u}>{v}" for u, v in pairwise(names)))
-    assert len(causes(memory.view(), "a", depth=depth)) == ref
+    assert [len(causes(memory.view(), "a", depth=depth)) for depth in (1, 3, 10)] == [1, 3, 10]
+    for depth in (0, -3, 11):
+        with pytest.raises(InvalidArgument, match=f"depth={depth} must be a whole number from 1 to 10"):
+            causes(memory.view(), "a", depth=depth)
 
 
 def test_removed_chunks_are_not_passed_through(chain: Memory) -> None:
