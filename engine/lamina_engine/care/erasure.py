@@ -28,42 +28,35 @@ from lamina_engine.store.snapshot import Rows, Snapshot
 from lamina_engine.stored_json import read_json
 from lamina_engine.topics.labels import TopicErasure, TopicWords
 
-_BLANK_FACT: Final[dict[str, Any]] = {
-    "kind": "", "amends": -1, "subject": -1, "predicate": "", "target": -1, "source": "", "confidence": 0.0, "weight": 0.0,
-    "origin": "",
+BLANKS: Final[Mapping[str, Mapping[str, Any]]] = {
+    "chunks": {
+        "version": bytes(16), "text": "", "type": "", "collection": "", "ordinal": -1, "start": -1, "stop": -1, "previous": -1,
+    },
+    "events": {"kind": "", "chunk": "", "row": -1},
+    "sources": {
+        "source": "", "root": "", "state": SKIPPED, "digest": bytes(16), "size": 0, "mtime_ns": 0, "settings": "", "chunks": [],
+        "starts": [], "stops": [], "lines": [], "end_lines": [],
+    },
+    "links": {"source": "", "target": "", "relation": "", "weight": 0.0, "origin": "", "active": False},
+    "topics": {
+        "generation": 0, "topic": "", "name": "", "words": [], "size": 0, "persistence": 0.0, "exemplars": [], "centroid": [],
+    },
+    "members": {"generation": 0, "topic": "", "chunk": "", "row": -1, "probability": 0.0, "origin": ""},
+    "origins": {"chunk": "", "row": -1, "repository": "", "path": ""},
+    "freshness": {"chunk": "", "row": -1, "tier": "", "reason": "", "commits": -1, "review": False},
+    "facts": {
+        "kind": "", "amends": -1, "subject": -1, "predicate": "", "target": -1, "source": "", "confidence": 0.0, "weight": 0.0,
+        "origin": "",
+    },
+    "entities": {"kind": "", "entity": -1, "into": -1, "id": "", "name": "", "type": "", "origin": ""},
+    "aliases": {"alias": "", "entity": -1, "active": False, "origin": ""},
+    "predicates": {"name": "", "object": "any", "functional": False},
 }  # fmt: skip
-_BLANK_ENTITY: Final[dict[str, Any]] = {
-    "kind": "", "entity": -1, "into": -1, "id": "", "name": "", "type": "", "origin": "",
-}  # fmt: skip
-_BLANK_ALIAS: Final[dict[str, Any]] = {"alias": "", "entity": -1, "active": False, "origin": ""}
+"""By log: a row that says nothing; columns that are not named are null. A chunk and a source get names besides."""
 _CATEGORIES: Final[Mapping[str, tuple[str, ...]]] = {
     "facts": ("predicate", "category", "origin"),
     "entities": ("type", "origin"),
 }
-
-
-_BLANK_CHUNK: Final[dict[str, Any]] = {
-    "version": bytes(16), "text": "", "type": "", "collection": "", "ordinal": -1, "start": -1, "stop": -1, "previous": -1,
-}  # fmt: skip
-
-_BLANK_MEMBER: Final[dict[str, Any]] = {
-    "generation": 0,
-    "topic": "",
-    "chunk": "",
-    "row": -1,
-    "probability": 0.0,
-    "origin": "",
-}
-
-_BLANK_ORIGIN: Final[dict[str, Any]] = {"chunk": "", "row": -1, "repository": "", "path": ""}
-
-_BLANK_VERDICT: Final[dict[str, Any]] = {
-    "chunk": "", "row": -1, "tier": "", "reason": "", "commits": -1, "review": False,
-}  # fmt: skip
-
-_BLANK_LINK: Final[dict[str, Any]] = {
-    "source": "", "target": "", "relation": "", "weight": 0.0, "origin": "", "active": False,
-}  # fmt: skip
 
 
 @after_fork.track_property_locks
@@ -144,13 +137,13 @@ class FactErasure:
         self, log: str, segment: Segment, offsets: NDArray[np.int64], gone: NDArray[np.bool_]
     ) -> dict[str, list[Any]]:
         if log != "entities":
-            blank = _BLANK_FACT if log == "facts" else _BLANK_ALIAS
+            blank = BLANKS[log]
             return {name: [value] * len(offsets) for name, value in blank.items()}
         return {
             name: [
                 value if goes else old for old, goes in zip(segment.values(name, offsets), gone.tolist(), strict=True)
             ]
-            for name, value in _BLANK_ENTITY.items()
+            for name, value in BLANKS["entities"].items()
         }  # the chunk's id, which is not among them, goes from all
 
 
@@ -216,7 +209,7 @@ class Erasure:
     def _chunk_rows(self, segment: Segment) -> pa.RecordBatch:
         span = slice(segment.start, segment.start + segment.rows)
         offsets = np.flatnonzero(self._gone[span])
-        blank: dict[str, Sequence[Any]] = {name: [value] * len(offsets) for name, value in _BLANK_CHUNK.items()}
+        blank: dict[str, Sequence[Any]] = {name: [value] * len(offsets) for name, value in BLANKS["chunks"].items()}
         blank["id"] = [self._name_of_row[row] for row in (offsets + segment.start).tolist()]
         batch = rewrite_segment(segment, offsets, blank)
         at = batch.schema.get_field_index("previous")
@@ -284,13 +277,7 @@ class Erasure:
             if key in self._nameless:
                 values["root"][i], values["source"][i] = "", digest_path(absolute_path(*key))
                 values["state"][i], values["commit"][i], values["blob"][i] = SKIPPED, None, None
-        for i, ids in enumerate(values["chunks"]):
-            kept = [position for position, name in enumerate(ids) if name not in self._tombstones]
-            for name in SPANS:
-                whole = len(values[name][i]) == len(ids)
-                values[name][i] = [values[name][i][position] for position in kept] if whole else []
-            values["chunks"][i] = [ids[position] for position in kept]
-            values["links"][i] = _keep_links(values["links"][i], kept)
+        keep_chunks(values, lambda name: name not in self._tombstones)
         return rewrite_segment(segment, offsets, values)
 
     def links(self) -> Iterator[Change]:
@@ -301,7 +288,7 @@ class Erasure:
                 [i for i, pair in enumerate(ends) if not self._tombstones.keys().isdisjoint(pair)], np.int64
             )
             if len(offsets):
-                blank = {name: [value] * len(offsets) for name, value in _BLANK_LINK.items()}
+                blank = {name: [value] * len(offsets) for name, value in BLANKS["links"].items()}
                 yield Change(segment, partial(rewrite_segment, segment, offsets, blank), len(offsets))
 
     # ------------------------------------------------------------------ topics
@@ -312,25 +299,25 @@ class Erasure:
             named = segment.texts("chunk")
             offsets = np.array([i for i, name in enumerate(named) if name in self._tombstones], np.int64)
             if len(offsets):
-                blank = {name: [value] * len(offsets) for name, value in _BLANK_MEMBER.items()}
+                blank = {name: [value] * len(offsets) for name, value in BLANKS["members"].items()}
                 yield Change(segment, partial(rewrite_segment, segment, offsets, blank), len(offsets))
 
     # ------------------------------------------------------------------ files they came from
 
     def origins(self) -> Iterator[Change]:
         """Yield the segments that say which files they speak of; such a row says nothing any more."""
-        yield from self._about("origins", _BLANK_ORIGIN)
+        yield from self._about("origins")
 
     def freshness(self) -> Iterator[Change]:
         """Yield the segments with verdicts about them; such a row says nothing any more."""
-        yield from self._about("freshness", _BLANK_VERDICT)
+        yield from self._about("freshness")
 
-    def _about(self, log: str, blank: Mapping[str, Any]) -> Iterator[Change]:
+    def _about(self, log: str) -> Iterator[Change]:
         for segment in self._snapshot.segments(log):
             named = segment.texts("chunk")
             offsets = np.array([i for i, name in enumerate(named) if name in self._tombstones], np.int64)
             if len(offsets):
-                values = {name: [value] * len(offsets) for name, value in blank.items()}
+                values = {name: [value] * len(offsets) for name, value in BLANKS[log].items()}
                 yield Change(segment, partial(rewrite_segment, segment, offsets, values), len(offsets))
 
     def topics(self) -> Iterator[Change]:
@@ -448,6 +435,17 @@ def _lists_unused(segment: Segment, names: Mapping[str, set[str]]) -> bool:
         if here and not np.isin(here, columns.numbers(column.indices, -1)).all():
             return True
     return False
+
+
+def keep_chunks(sources: Mapping[str, list[Any]], is_kept: Callable[[str], bool]) -> None:
+    """Take the chunks that are not kept out of some rows of the sources log, with their places and links."""
+    for i, ids in enumerate(sources["chunks"]):
+        kept = [position for position, name in enumerate(ids) if is_kept(name)]
+        for name in SPANS:
+            whole = len(sources[name][i]) == len(ids)
+            sources[name][i] = [sources[name][i][position] for position in kept] if whole else []
+        sources["chunks"][i] = [ids[position] for position in kept]
+        sources["links"][i] = _keep_links(sources["links"][i], kept)
 
 
 def _keep_links(written: str | None, kept: Sequence[int]) -> str | None:

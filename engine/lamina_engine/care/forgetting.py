@@ -16,6 +16,7 @@ import numpy as np
 
 from lamina_engine.arguments import ids_of
 from lamina_engine.care.erasure import Change, Erasure
+from lamina_engine.care.salvage import remove_copies
 from lamina_engine.chunks.identities import find_row
 from lamina_engine.chunks.writing import add_events
 from lamina_engine.errors import InvalidArgument, VaultCorrupt, VaultLocked
@@ -115,6 +116,7 @@ def forget(
         _clear_build_dir(memory)
     journals.erase(memory.root, forgetting.ids, forgetting.names())
     remove_places(memory.tables.folder)
+    remove_copies(memory.root)
     return forgetting.report(dry_run=False)
 
 

@@ -8,18 +8,19 @@ from __future__ import annotations
 import contextlib
 import shutil
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from lamina_engine import columns
-from lamina_engine.errors import LaminaError, VaultCorrupt, VaultNotFound, VaultTooNew, VaultTooOld
+from lamina_engine import columns, config
+from lamina_engine.clock import SystemClock
+from lamina_engine.errors import InvalidConfig, LaminaError, VaultCorrupt, VaultNotFound, VaultReadOnly, VaultTooNew, VaultTooOld
 from lamina_engine.real_files import remove_file
 from lamina_engine.reports import Report
 from lamina_engine.shards.layout import shard_name, shard_place
@@ -51,7 +52,8 @@ class VerifyProblem:
     """One thing that is not as it was written."""
 
     code: str
-    """Stable: ``current``, ``segment``, ``rows``, ``order``, ``event``, ``vector``, ``version``, ``index``, ``shard``."""
+    """Stable: ``settings``, ``current``, ``manifest``, ``segment``, ``rows``, ``order``, ``event``, ``vector``, ``version``,
+    ``index``, ``shard``, ``repair``."""
     where: str
     """The file, below the vault's folder."""
     message: str
@@ -85,6 +87,10 @@ class VerifyReport(Report):
         """Note a problem."""
         self.problems.append(VerifyProblem(code, where, message, advice))
 
+    def note_repair(self, done: str) -> None:
+        """Note what was repaired, behind what was before."""
+        self.repaired = f"{self.repaired}; {done}" if self.repaired else done
+
 
 def is_intact(root: Path, manifest: Manifest, *, deep: bool = False) -> bool:
     """Return whether all segments of a manifest have their sizes, and bytes where ``deep``."""
@@ -99,15 +105,20 @@ def is_intact(root: Path, manifest: Manifest, *, deep: bool = False) -> bool:
     return True
 
 
-def check_log(root: Path, manifest: Manifest, report: VerifyReport, *, deep: bool) -> dict[str, list[Segment]]:
-    """Check all logs of a version; return the segments that can be read, by log."""
+def check_log(
+    root: Path, manifest: Manifest, report: VerifyReport, *, deep: bool, mends: bool = True
+) -> dict[str, list[Segment]]:
+    """Check all logs of a version; return the segments that can be read, by log.
+
+    ``mends`` says whether a repair writes damaged ones again.
+    """
     readable: dict[str, list[Segment]] = {}
     for log, refs in manifest.logs.items():
         readable[log] = []
         last_us = -(2**63)
         for ref in refs:
             report.checked["segments"] += 1
-            segment = _open(root, log, ref, refs, report, deep=deep)
+            segment = _open(root, log, ref, refs, report, deep=deep, mends=mends)
             if segment is None:
                 continue
             readable[log].append(segment)
@@ -131,8 +142,9 @@ def check_log(root: Path, manifest: Manifest, report: VerifyReport, *, deep: boo
 
 
 def _open(
-    root: Path, log: str, ref: SegmentRef, refs: list[SegmentRef], report: VerifyReport, *, deep: bool
+    root: Path, log: str, ref: SegmentRef, refs: list[SegmentRef], report: VerifyReport, *, deep: bool, mends: bool
 ) -> Segment | None:
+    advice = _advice(log, ref, refs, mends=mends)
     try:
         segment = Segment(root, log, ref)
         wrong = segment.check() if deep else None
@@ -140,41 +152,50 @@ def _open(
             segment.column(name)
     except FileNotFoundError:
         wrong = "it is missing"
-    except (VaultCorrupt, OSError) as error:
+    except VaultCorrupt as error:
+        wrong = _damage(error)
+    except OSError as error:  # it is there, and may be whole
         wrong = str(error)
+        advice = f"see that it can be read, and check again; else move it out of the vault: then it counts as missing, and {advice}"
     if wrong is None:
         return segment
-    report.add("segment", f"{LOG}/{log}/{ref.name}", f"{_rows(log, ref)}: {wrong}", _advice(log, ref, refs))
+    report.add("segment", f"{LOG}/{log}/{ref.name}", f"{_rows(log, ref)}: {wrong}", advice)
     return None
+
+
+def _damage(error: VaultCorrupt) -> str:
+    """Return what is wrong, without the advice to run what is running."""
+    return str(error).partition("; `lamina verify")[0]
 
 
 def _rows(log: str, ref: SegmentRef) -> str:
     return f"rows {ref.start} to {ref.start + ref.rows - 1} of {log}"
 
 
-def _advice(log: str, ref: SegmentRef, refs: list[SegmentRef]) -> str:
-    """Describe the loss from a damaged segment, and the repair."""
+_AGAIN: Final[Mapping[str, str]] = {
+    "chunks": "then ingest again what came from files",
+    "sources": "and which files were read is lost: their chunks stay, and a file that is ingested after that counts as new",
+    "links": "then make the links again with `lamina links build`",
+    "topics": "then make them again with `lamina cluster`",
+    "members": "then make them again with `lamina cluster`",
+    "freshness": "then make them again with `lamina freshness`",
+    "origins": "and which files memories speak of is noted again when you update them",
+}
+"""By log: what follows for rows that a repair cannot read; others are lost."""
+
+
+def _advice(log: str, ref: SegmentRef, refs: list[SegmentRef], *, mends: bool) -> str:
+    """Describe the loss from a damaged segment, and the repair; ``mends`` as of `check_log`."""
     total = refs[-1].start + refs[-1].rows
     sides = ((0, ref.start), (ref.start + ref.rows, total))
     others = " and ".join(f"{begin} to {end - 1}" for begin, end in sides if begin < end)
     rest = f"rows {others} of {log} lie in other files" if others else f"{log} has no other rows"
     copy = f"put back {ref.name} from a copy: its bytes never change, any copy of the vault that has it will do"
-    if log == "chunks":
-        return f"{copy}; else add the readable chunks to a new vault, and ingest again what came from files; {rest}"
-    lost = {
-        "events": "what was said about chunks (invalidate, restore, pin) is lost otherwise",
-        "sources": "ingest the files again otherwise",
-        "topics": "make them again with `lamina cluster`",
-        "members": "make them again with `lamina cluster`",
-        "freshness": "make them again with `lamina freshness`",
-        "origins": "which files added memories speak of is lost otherwise: update them to note it again",
-    }
-    instead = (
-        "make the vectors again with `lamina reindex`"
-        if log.startswith("vectors.")
-        else lost.get(log, "these rows are lost")
-    )
-    return f"{copy}; {instead}; {rest}"
+    if not mends:
+        return f"{copy}; {rest}"
+    known = "then make the vectors again with `lamina reindex`" if log.startswith("vectors.") else _AGAIN.get(log)
+    again = f", {known}" if known else ""
+    return f"{copy}; else run `lamina verify --repair`, which keeps what can be read{again}; {rest}"
 
 
 def _check_order(segment: Segment, before_us: int, report: VerifyReport, *, deep: bool) -> None:
@@ -270,9 +291,14 @@ def verify(
     -----
     O(bytes) when deep, else O(rows) of the offsets.
     """
+    store = None if isinstance(vault, Path) else vault if isinstance(vault, Store) else vault.store
     root = vault if isinstance(vault, Path) else vault.root
     if files is None:
-        files = Files() if isinstance(vault, Path) else vault.files if isinstance(vault, Store) else vault.store.files
+        files = Files() if store is None else store.files
+    if repair and store is not None:
+        if store.mode == "r":
+            raise VaultReadOnly(f"{root} is open for reading; open it with mode='w' to repair it")
+        store.require_trust()
     report = VerifyReport()
     for path, wrong in files.find_damage(deep=deep):
         report.add("object", path, f"it {wrong}", "put it back from a copy, or from an older version the storage keeps")
@@ -284,6 +310,7 @@ def verify(
     except VaultCorrupt as error:  # nothing is read through a link or from a pipe
         report.add("shape", root.name, str(error), "remove what Lamina did not make, or restore the vault from a copy")
         return report
+    _check_settings(root, report)
     name = _current(root, report)
     if name is None:
         name = _set_current(root, report, deep=deep, repair=repair)
@@ -295,22 +322,74 @@ def verify(
             manifest = manifests.load(root, name)
         except FileNotFoundError:  # a writer has moved on
             name, manifest = manifests.load_newest(root)
-        segments = check_log(root, manifest, found, deep=deep)
-        if attempt + 1 == _ATTEMPTS or found.ok or manifests.read_current(root) == name:
+        mends = not (files.is_cache or manifest.shards or manifest.whole)  # what shards hold is numbered by the whole
+        segments = check_log(root, manifest, found, deep=deep, mends=mends)
+        newer = name
+        with contextlib.suppress(VaultCorrupt):  # there may be no CURRENT, and then nobody writes
+            newer = manifests.read_current(root)
+        if attempt + 1 == _ATTEMPTS or found.ok or newer == name:
             break
-        name = manifests.read_current(root)
+        name = newer
     if all(len(segments[log]) == len(refs) for log, refs in manifest.logs.items()):
         snapshot = Snapshot(manifest, {log: tuple(parts) for log, parts in segments.items()}, name)
         damaged = check_indexes(root / INDEX, snapshot, found, deep=deep)
         if damaged and repair:
             with write_lock(root):
                 remove_files(damaged)
-            report.repaired = f"removed {len(damaged)} damaged index files; the next write builds them again"
+            report.note_repair(f"removed {len(damaged)} damaged index files; the next write builds them again")
+    elif repair and mends:
+        _mend(root, vault, files, report)
     report.problems += found.problems
     report.checked += found.checked
+    _check_older(root, name, manifest, report, repair=repair)
     for number, ref in enumerate(manifest.shards):
         _verify_shard(report, root, files, number, ref, deep=deep, repair=repair)
     return report
+
+
+def _mend(root: Path, vault: Memory | Store | Path, files: Files, report: VerifyReport) -> None:
+    """Write damaged segments again with what can be read of them."""
+    from lamina_engine.care.salvage import salvage
+
+    clock = SystemClock() if isinstance(vault, Path) else vault.clock
+    with write_lock(root):
+        name, manifest = manifests.load_newest(root)
+        try:
+            report.note_repair(str(salvage(root, files, clock, manifest, name)))
+        except OSError as error:
+            report.add("repair", LOG, f"the log was not repaired: {error}", "mend the cause, and run it again")
+
+
+def _check_settings(root: Path, report: VerifyReport) -> None:
+    """Check that ``vault.toml`` can be read: people may edit it, so nothing else is known of it."""
+    try:
+        config.load(root)
+    except InvalidConfig as error:
+        advice = f"correct it in an editor, put it back from a copy, or delete it: then the defaults hold; {config.FILE} has no rows"
+        report.add("settings", config.FILE, str(error).removeprefix(f"{root / config.FILE}: "), advice)
+
+
+def _check_older(root: Path, current: str, newest: Manifest, report: VerifyReport, *, repair: bool) -> None:
+    """Check the older manifests, on which a repair falls back, by the digests in their names."""
+    damaged = []
+    for name in _names(root):
+        # of others, the next writer removes whatever an interrupted commit has left
+        if name == current or not newest.rewritten <= manifests.version_of(name) < newest.version:
+            continue
+        try:
+            manifests.load(root, name)
+        except VaultCorrupt as error:
+            where = f"{manifests.MANIFESTS}/{name}"
+            advice = "the newest version does not need it; remove it with `lamina verify --repair`"
+            report.add("manifest", where, _damage(error).removeprefix(f"{root / where} "), advice)
+            damaged.append(root / where)
+        except (FileNotFoundError, VaultTooNew, VaultTooOld):  # a writer has removed it
+            continue
+        report.checked["manifests"] += 1
+    if damaged and repair:
+        with write_lock(root):
+            remove_files(damaged)
+        report.note_repair(f"removed {len(damaged)} damaged older manifests")
 
 
 def _verify_shard(
@@ -330,12 +409,11 @@ def _verify_shard(
         report.add("shard", name, str(error), "put the shard back from a copy")
         return
     for each in found.problems:
-        report.problems.append(replace(each, where=f"{name}/{each.where}"))
+        others = "; `lamina export FILE --incomplete` takes out what the other shards hold" if each.code == "segment" else ""
+        report.problems.append(replace(each, where=f"{name}/{each.where}", advice=each.advice + others))
     report.checked += found.checked
     if found.repaired is not None:
-        report.repaired = (
-            f"{report.repaired}; {name}: {found.repaired}" if report.repaired else f"{name}: {found.repaired}"
-        )
+        report.note_repair(f"{name}: {found.repaired}")
     if manifest.vault != ref.vault:
         report.add("shard", name, f"it is vault {manifest.vault}, the root names {ref.vault}", "put the right one back")
     elif manifest.commits < ref.commits:
@@ -360,15 +438,17 @@ def _current(root: Path, report: VerifyReport) -> str | None:
                 continue
             wrong = f"it names {name}, which is missing"
         except VaultCorrupt as error:
-            wrong = str(error)
+            wrong = _damage(error)
         else:
             return name
         newest = newest_intact(root)
+        left = newest or newest_readable(root)
         advice = (
-            f"version {newest[1].version} ({newest[0]}, {newest[1].rows('chunks')} chunks) is whole: "
+            f"version {left[1].version} ({left[0]}, {left[1].rows('chunks')} chunks) is {'whole' if newest else 'the newest left'}: "
             "keep a copy of the folder, then set CURRENT to it with `lamina verify --repair`"
-            if newest
-            else "no version is whole; put back the folder from a copy, or read what is left in log/ (Arrow files)"
+            f"{'' if newest else ', which keeps what can be read of its files'}"
+            if left
+            else "no version can be read; put back the folder from a copy, or read what is left in log/ (Arrow files)"
         )
         report.add("current", manifests.CURRENT, wrong, advice)
         return None
@@ -381,13 +461,22 @@ def newest_intact(root: Path, *, deep: bool = False) -> tuple[str, Manifest] | N
     A version without chunks does not count where segments of chunks are left: setting CURRENT to it would have the next
     writer remove them.
     """
+    return _newest(root, lambda manifest: is_intact(root, manifest, deep=deep))
+
+
+def newest_readable(root: Path) -> tuple[str, Manifest] | None:
+    """Return the newest manifest that can be read, whatever its segments; None where none can."""
+    return _newest(root, lambda manifest: True)
+
+
+def _newest(root: Path, is_wanted: Callable[[Manifest], bool]) -> tuple[str, Manifest] | None:
     rows_are_left = any((root / LOG / "chunks").glob("*.arrow"))
     for name in sorted(_names(root), reverse=True):
         try:
             manifest = manifests.load(root, name)
         except (VaultCorrupt, FileNotFoundError):
             continue
-        if is_intact(root, manifest, deep=deep) and (manifest.rows("chunks") or not rows_are_left):
+        if (manifest.rows("chunks") or not rows_are_left) and is_wanted(manifest):
             return name, manifest
     return None
 
@@ -400,10 +489,10 @@ def _names(root: Path) -> list[str]:
 def _set_current(root: Path, report: VerifyReport, *, deep: bool, repair: bool) -> str | None:
     """Set CURRENT to the newest intact version where ``repair`` allows; return the one to check."""
     if not repair:
-        found = newest_intact(root, deep=deep)
+        found = newest_intact(root, deep=deep) or newest_readable(root)
         return found[0] if found else None
     with write_lock(root):
-        found = newest_intact(root, deep=True)
+        found = newest_intact(root, deep=True) or newest_readable(root)
         if found is None:
             return None
         name, manifest = found
@@ -417,7 +506,7 @@ def _set_current(root: Path, report: VerifyReport, *, deep: bool, repair: bool) 
             manifest = msgspec.structs.replace(manifest, version=newest + 1, indexes={})
             name = manifests.encode(manifest)[0]
         manifests.publish(Files(), root, manifest)
-    report.repaired = f"CURRENT is set to version {manifest.version} ({name}) with {manifest.rows('chunks')} chunks"
+    report.note_repair(f"CURRENT is set to version {manifest.version} ({name}) with {manifest.rows('chunks')} chunks")
     return name
 
 

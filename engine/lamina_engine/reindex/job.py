@@ -128,7 +128,7 @@ class Job:
         self.damaged = False
         if engine is None and self.space and self.space == self.former:
             log = self.snapshot.segments(self.snapshot.vector_log)
-            self.damaged = not all(segment.is_intact() for segment in log)
+            self.damaged = not all(segment.is_intact() for segment in log) or self._lacks_vectors()
             if self.damaged or not resume:  # the same model, from nothing: beside what serves, under another name
                 self.space = _other_name(self.former, embedder.identity)
         self.changes = self.space != self.former
@@ -137,6 +137,13 @@ class Job:
         self.space_builder: SpaceBuilder | None = None
         """Builder of the new space's vectors; None where vectors stay or are dropped."""
         self.derived: IndexBuilder
+
+    def _lacks_vectors(self) -> bool:
+        """Return True if texts have no vector: those that a repair could not read."""
+        if self.memory.shards or not self.embedder.dim:
+            return False
+        view = self.memory.view_of(self.snapshot)
+        return gate.missing_vectors(view, view.vectors, self.embedder)["missing"] > 0
 
     def run(self, place: Path, *, drop_old: bool) -> ReindexReport:
         """Build in a folder, judge, and swap."""

@@ -164,13 +164,18 @@ def test_the_newest_whole_version_is_chosen_and_stale_indexes_are_left_out(vault
 
 
 def test_no_whole_version(vault: Path) -> None:
-    """An empty first version is whole, but going back to it would cost all that is left."""
+    """An empty first version is whole, but going back to it would cost all that is left: the newest is mended."""
     min((vault / "log" / "chunks").iterdir()).unlink()
     (vault / manifests.CURRENT).unlink()
+    assert "no version is whole" not in verify(vault).problems[0].advice
     got = verify(vault, repair=True)
-    assert codes(got) == {"current"}
-    assert got.repaired is None
-    assert "no version is whole" in got.problems[0].advice
+    assert codes(got) == {"current", "segment"}
+    assert verify(vault, deep=True).ok
+    left = contents_at(vault)["chunks"]
+    assert [row["text"] for row in left if row["text"]] == [
+        *(f"note word{i}" for i in range(20, 30)),
+        "note word4 anew",
+    ]
 
 
 def rewritten(vault: Path, **changes: Any) -> None:
