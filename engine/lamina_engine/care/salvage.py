@@ -129,6 +129,8 @@ def salvage(root: Path, files: Files, clock: Clock, manifest: Manifest, name: st
         for part in parts:
             batch = _name_lost_entities(snapshot, part) if log == "entities" else part.stand_in.batch
             transaction.replace(part.stand_in, partial(_same, batch))
+    if clustered:
+        _forget_clusterings(transaction, snapshot)
     if "chunks" in left:
         _read_again(transaction, snapshot)
     if not {"chunks", "events"}.isdisjoint(left):
@@ -461,8 +463,17 @@ def _mend_states(transaction: Transaction, snapshot: Snapshot, lost: set[int]) -
             add_events(transaction, kind, names, np.array(rows, np.int64), transaction.stamps(n), [_REASON] * n)
 
 
+def _forget_clusterings(transaction: Transaction, snapshot: Snapshot) -> None:
+    """Blank the events of clusterings whose topics are lost: the next one begins anew, and not with what came since."""
+    for segment in snapshot.segments("events"):
+        offsets = np.array([i for i, kind in enumerate(segment.texts("kind")) if kind == CLUSTER], np.int64)
+        if len(offsets):
+            values = {name: [value] * len(offsets) for name, value in BLANKS["events"].items()}
+            transaction.replace(segment, partial(_same, rewrite_segment(segment, offsets, values)))
+
+
 def _read_again(transaction: Transaction, snapshot: Snapshot) -> None:
-    """Have the next ingest read the files of lost chunks: a file with the digest that is known is not read."""
+    """Have the next ingest read the files of lost chunks: a file of the known digest, or untouched since, is not read."""
     known = {name for segment in snapshot.segments("chunks") for name in segment.texts("id")}
     for segment in snapshot.segments("sources"):
         listed = segment.texts("chunks")
@@ -471,7 +482,7 @@ def _read_again(transaction: Transaction, snapshot: Snapshot) -> None:
             continue
         values = {name: segment.values(name, offsets) for name in segment.batch.schema.names}
         keep_chunks(values, known.__contains__)
-        values["digest"] = [bytes(16)] * len(offsets)
+        values["digest"], values["mtime_ns"] = [bytes(16)] * len(offsets), [-1] * len(offsets)
         transaction.replace(segment, partial(_same, rewrite_segment(segment, offsets, values)))
 
 

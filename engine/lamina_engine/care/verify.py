@@ -20,7 +20,15 @@ from numpy.typing import NDArray
 
 from lamina_engine import columns, config
 from lamina_engine.clock import SystemClock
-from lamina_engine.errors import InvalidConfig, LaminaError, VaultCorrupt, VaultNotFound, VaultReadOnly, VaultTooNew, VaultTooOld
+from lamina_engine.errors import (
+    InvalidConfig,
+    LaminaError,
+    VaultCorrupt,
+    VaultNotFound,
+    VaultReadOnly,
+    VaultTooNew,
+    VaultTooOld,
+)
 from lamina_engine.real_files import remove_file
 from lamina_engine.reports import Report
 from lamina_engine.shards.layout import shard_name, shard_place
@@ -409,7 +417,9 @@ def _verify_shard(
         report.add("shard", name, str(error), "put the shard back from a copy")
         return
     for each in found.problems:
-        others = "; `lamina export FILE --incomplete` takes out what the other shards hold" if each.code == "segment" else ""
+        others = (
+            "; `lamina export FILE --incomplete` takes out what the other shards hold" if each.code == "segment" else ""
+        )
         report.problems.append(replace(each, where=f"{name}/{each.where}", advice=each.advice + others))
     report.checked += found.checked
     if found.repaired is not None:
