@@ -1786,19 +1786,26 @@ class Vault:
         Parameters
         ----------
         deep : bool
-            Read every byte; otherwise names, sizes and order are checked.
+            Read every byte of the log and the indexes; otherwise names, sizes and order are checked.
         repair : bool
-            Point CURRENT to the newest complete version where it is lost, and remove damaged index files.
+            Write damaged files of the log again with what can be read of them; point CURRENT to the newest complete version
+            where it is lost; remove damaged index files and older manifests.
 
         Returns
         -------
         VerifyReport
-            ``ok``, ``checked`` and ``problems``: what is wrong, which rows are affected, and what to do.
+            ``ok``, ``checked`` and ``problems``: what is wrong, which rows are affected, and what to do. ``repaired`` names what
+            was done, and each row that is lost.
 
         Raises
         ------
         VaultReadOnly, VaultLocked
             When a repair cannot write.
+
+        Notes
+        -----
+        Rows keep their numbers: a lost one leaves a tombstone, as a forgotten one does. Each damaged file is copied beside itself
+        first (``*.damaged``; ``forget`` removes the copies). Sharded vaults and object storage are not repaired so.
 
         Examples
         --------

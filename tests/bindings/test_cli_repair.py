@@ -97,7 +97,7 @@ def test_the_advice_of_verify_works(
         damage(root / "log" / log / path.name, how)
         with lamina.open(base.root, mode="r") as vault:
             (own,) = [part for part in vault._memory.store.snapshot().segments(log) if part.ref.name == path.name]
-            ids = {name for name in own.texts("id")} if log == "chunks" else set()
+            ids = set(own.texts("id")) if log == "chunks" else set()
         assert main(["verify", "--deep", "--vault", str(root)]) == 1
         (problem,) = [each for each in capsys.readouterr().out.split("segment: ") if path.name in each]
         done = follow(problem, root, base.notes)

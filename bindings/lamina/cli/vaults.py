@@ -378,14 +378,18 @@ def _shard_line(report: ShardReport, place: str) -> str:
 
 
 @command("verify", "lamina verify", "lamina verify --deep --json", "lamina verify --repair")
-@click.option("--deep", is_flag=True, help="Read every byte, not only names, sizes and order.")
+@click.option("--deep", is_flag=True, help="Read every byte of log and indexes, not only names, sizes and order.")
 @click.option(
-    "--repair", is_flag=True, help="Point CURRENT to the newest complete version; remove damaged index files."
+    "--repair",
+    is_flag=True,
+    help="Write damaged files of the log again with what can be read of them, and name what is lost; point CURRENT to the "
+    "newest complete version; remove damaged indexes and older manifests.",
 )
 def verify(call: Call, deep: bool, repair: bool) -> None:
     """Check the vault against what was written.
 
-    Also works on a vault that cannot be opened. Exit code 1 if a problem is found.
+    Also works on a vault that cannot be opened. Exit code 1 if a problem is found. Of vault.toml, which people may edit, it checks
+    that it can be read. Not checked are queue/ and journal/, and whether older manifests are missing: no row lies in them alone.
     """
     from lamina_engine.care.verify import verify as check
 

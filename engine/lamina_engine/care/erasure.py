@@ -438,7 +438,7 @@ def _lists_unused(segment: Segment, names: Mapping[str, set[str]]) -> bool:
 
 
 def keep_chunks(sources: Mapping[str, list[Any]], is_kept: Callable[[str], bool]) -> None:
-    """Take the chunks that are not kept out of some rows of the sources log, with their places and links."""
+    """Take chunks out of rows of the sources log, with their places and links."""
     for i, ids in enumerate(sources["chunks"]):
         kept = [position for position, name in enumerate(ids) if is_kept(name)]
         for name in SPANS:

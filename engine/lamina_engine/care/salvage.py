@@ -1,6 +1,6 @@
-"""Salvage: a damaged log is written again with what can be read; rows that cannot be leave tombstones, as forgotten ones do.
+"""Salvage of a damaged log: it is written again with what can be read.
 
-Row numbers and moments stay, so all that is said about sound rows still holds. One commit publishes it. Before, each damaged
+Rows that cannot be read leave tombstones, as forgotten ones do. Row numbers and moments stay, so all that is said about sound rows still holds. One commit publishes it. Before, each damaged
 file is copied beside itself, under a name that nothing reads or sweeps; ``forget`` removes the copies.
 """
 
@@ -100,11 +100,11 @@ class Salvage:
 
 
 def salvage(root: Path, files: Files, clock: Clock, manifest: Manifest, name: str) -> Salvage:
-    """Write a vault's damaged segments again with what can be read of them; the caller holds the lock.
+    """Write a vault's damaged segments again with what can be read of them.
 
     Notes
     -----
-    O(bytes). A file that is there and cannot be read at all (no permission, a failing disk) raises: it may yet be.
+    O(bytes). The caller holds the lock. A file that is there and cannot be read at all (no permission, a failing disk) raises: it may yet be.
     """
     found = {log: [_open(root, log, ref) for ref in refs] for log, refs in manifest.logs.items()}
     clustered = any(None in found.get(log, ()) for log in _TOGETHER)
@@ -196,7 +196,7 @@ def _salvage(root: Path, log: str, ref: SegmentRef, before: int, manifest: Manif
     kept = np.zeros(ref.rows, np.bool_)
     changed: list[str] = []
     for i, row in enumerate(rows):
-        kept[i] = _mend_chunk(row, changed) if log == "chunks" else _is_sound(log, manifest, row)
+        kept[i] = _mend_chunk(row, ref.start + i, changed) if log == "chunks" else _is_sound(log, manifest, row)
         if not kept[i]:
             row.clear()
             row.update(_blank(log, ref.start + i))
@@ -226,7 +226,7 @@ def _read(path: Path, ref: SegmentRef, layout: pa.Schema) -> _Columns | None:
 
 
 def _stamps(found: _Columns | None, ref: SegmentRef, before: int) -> NDArray[np.int64]:
-    """Return when the rows were recorded; a microsecond apart up to the last, where that cannot be read."""
+    """Return the moments of the rows; a microsecond apart where they cannot be read."""
     if found is not None and _is_laid_out(found["recorded_at"]):
         stamps = columns.numbers(found["recorded_at"]).astype(np.int64)
         if stamps[0] >= before and stamps[-1] == ref.last_us and (np.diff(stamps) >= 0).all():
@@ -261,7 +261,7 @@ def _rows_of(found: _Columns | None, layout: pa.Schema, n: int) -> list[dict[str
 
 
 def _cells(column: pa.Array) -> list[Any]:
-    """Return a column's values, each by itself: one bad offset or letter costs its neighbours nothing."""
+    """Return a column's values, each by itself: a bad one costs no other."""
     kind = column.type
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         return list(_texts(column))
@@ -330,7 +330,7 @@ def _blank(log: str, row: int) -> dict[str, Any]:
     return blank
 
 
-def _mend_chunk(row: dict[str, Any], changed: list[str]) -> bool:
+def _mend_chunk(row: dict[str, Any], number: int, changed: list[str]) -> bool:
     """Return whether a chunk's text can be read; blank what else cannot."""
     from lamina_engine.reindex.space import embedded_of
 
@@ -340,6 +340,9 @@ def _mend_chunk(row: dict[str, Any], changed: list[str]) -> bool:
     for name, cell in row.items():
         if cell is _UNREADABLE or (isinstance(cell, str) and name != "text" and "\0" in cell):
             row[name] = BLANKS["chunks"].get(name)
+    for name in ("previous", "ordinal", "start", "stop"):  # a number out of bounds would be looked up
+        if not -1 <= row[name] < (number if name == "previous" else 2**62):
+            row[name] = -1
     if not row["id"]:
         row["id"] = secrets.token_hex(16)
     if row["metadata"] and not _is_json(row["metadata"]):
@@ -401,7 +404,7 @@ def _is_json(text: str | None, kind: Any = dict[str, Any]) -> bool:
 
 
 def _name_lost_entities(snapshot: Snapshot, part: _Part) -> pa.RecordBatch:
-    """Return entities with a stand-in for each lost one that facts or other names speak of, called by such a name."""
+    """Return entities, the lost ones that facts or aliases speak of under such a name."""
     pointed = {
         int(row): f"lost {row}"
         for log, names in _POINTS.items()
@@ -423,7 +426,7 @@ def _name_lost_entities(snapshot: Snapshot, part: _Part) -> pa.RecordBatch:
 
 
 def _mend_states(transaction: Transaction, snapshot: Snapshot, lost: set[int]) -> None:
-    """Say again what lost events and chunks have said, where the rows that are left tell it.
+    """Append what lost events and chunks have said, where the rows that are left tell it.
 
     A row without text is gone; an older row of an id makes room for a newer one; where the newer one is ``lost``, the one
     before it holds again, unless that had been ended.
@@ -464,7 +467,7 @@ def _mend_states(transaction: Transaction, snapshot: Snapshot, lost: set[int]) -
 
 
 def _forget_clusterings(transaction: Transaction, snapshot: Snapshot) -> None:
-    """Blank the events of clusterings whose topics are lost: the next one begins anew, and not with what came since."""
+    """Blank the events of clusterings whose topics are lost: the next one begins anew."""
     for segment in snapshot.segments("events"):
         offsets = np.array([i for i, kind in enumerate(segment.texts("kind")) if kind == CLUSTER], np.int64)
         if len(offsets):
@@ -473,7 +476,7 @@ def _forget_clusterings(transaction: Transaction, snapshot: Snapshot) -> None:
 
 
 def _read_again(transaction: Transaction, snapshot: Snapshot) -> None:
-    """Have the next ingest read the files of lost chunks: a file of the known digest, or untouched since, is not read."""
+    """Make the next ingest read the files of lost chunks, though they have not changed."""
     known = {name for segment in snapshot.segments("chunks") for name in segment.texts("id")}
     for segment in snapshot.segments("sources"):
         listed = segment.texts("chunks")

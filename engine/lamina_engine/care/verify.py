@@ -172,7 +172,7 @@ def _open(
 
 
 def _damage(error: VaultCorrupt) -> str:
-    """Return what is wrong, without the advice to run what is running."""
+    """Return the damage alone, without the advice to run what is running."""
     return str(error).partition("; `lamina verify")[0]
 
 
@@ -369,7 +369,7 @@ def _mend(root: Path, vault: Memory | Store | Path, files: Files, report: Verify
 
 
 def _check_settings(root: Path, report: VerifyReport) -> None:
-    """Check that ``vault.toml`` can be read: people may edit it, so nothing else is known of it."""
+    """Check that ``vault.toml`` can be read: people may edit it, so no more is known."""
     try:
         config.load(root)
     except InvalidConfig as error:
