@@ -1,7 +1,8 @@
 """Salvage of a damaged log: it is written again with what can be read.
 
-Rows that cannot be read leave tombstones, as forgotten ones do. Row numbers and moments stay, so all that is said about sound rows still holds. One commit publishes it. Before, each damaged
-file is copied beside itself, under a name that nothing reads or sweeps; ``forget`` removes the copies.
+Rows that cannot be read leave tombstones, as forgotten ones do. Row numbers and moments stay, so all that is said about sound
+rows still holds. One commit publishes it. Before, each damaged file is copied beside itself, under a name that nothing reads or
+sweeps; ``forget`` removes the copies.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ _Columns: TypeAlias = Mapping[str, pa.Array]
 
 @dataclass(slots=True)
 class _Part:
-    """What is left of one segment."""
+    """Rows that are left of one segment, and blank ones for the others."""
 
     stand_in: Segment
     kept: NDArray[np.bool_]
@@ -74,7 +75,7 @@ class _Part:
 
 @dataclass(frozen=True, slots=True)
 class Salvage:
-    """What was written again."""
+    """Report of a log that was written again."""
 
     lost: tuple[str, ...]
     """The rows that could not be read, by log and file."""
@@ -100,11 +101,12 @@ class Salvage:
 
 
 def salvage(root: Path, files: Files, clock: Clock, manifest: Manifest, name: str) -> Salvage:
-    """Write a vault's damaged segments again with what can be read of them.
+    """Write damaged segments again with what can be read of them.
 
     Notes
     -----
-    O(bytes). The caller holds the lock. A file that is there and cannot be read at all (no permission, a failing disk) raises: it may yet be.
+    O(bytes). The caller holds the lock. A file that is there and cannot be read at all (no permission, a failing disk) raises:
+    it may yet be.
     """
     found = {log: [_open(root, log, ref) for ref in refs] for log, refs in manifest.logs.items()}
     clustered = any(None in found.get(log, ()) for log in _TOGETHER)
@@ -433,7 +435,7 @@ def _mend_states(transaction: Transaction, snapshot: Snapshot, lost: set[int]) -
     """
     from lamina_engine.chunks.writing import add_events
 
-    state = State(snapshot)
+    state, last_lost = State(snapshot), max(lost, default=-1)
     ended = {
         name
         for segment in snapshot.segments("events")
@@ -456,7 +458,7 @@ def _mend_states(transaction: Transaction, snapshot: Snapshot, lost: set[int]) -
                 continue
             if name in newer and status == ACTIVE:
                 due["supersede"].append((name, row))
-            elif name not in newer and status == SUPERSEDED and name not in ended and any(each > row for each in lost):
+            elif name not in newer and status == SUPERSEDED and name not in ended and row < last_lost:
                 due["restore"].append((name, row))
             newer.add(name)
     for kind, found in due.items():
