@@ -32,8 +32,8 @@ RUNNING: Final = _words("run runs")
 DONE: Final = ("ed", "en", "ilt", "ade", "old")
 """Ends of participles."""
 DENIED: Final = re.compile(
-    r"\b(?:not|never|nobody|none|no|without|rejected|dropped|declined|refused|considered|considering|cancelled|thought about|looked at|"
-    r"ideas?|plans?|maybe|perhaps|might|wish|wanted|wants|talks|discussion|gone|killed|removed|deleted|torn|proposed|proposal)\b|"
+    r"\b(?:not|cannot|never|nobody|none|no|without|rejected|dropped|declined|refused|considered|considering|cancelled|thought about|"
+    r"looked at|ideas?|plans?|maybe|perhaps|might|wish|wanted|wants|talks|discussion|gone|killed|removed|deleted|torn|proposed|proposal)\b|"
     r"n['’]t\b|\b(?:is|was|are|were|switched|turned) off\b",
     re.IGNORECASE,
 )
@@ -154,7 +154,10 @@ def _find_head(
 ) -> tuple[int, ...]:
     """Return the position of "owner" in "who is the owner of" and of "port" in "which port"."""
     if kind in {"which", "what", "count"}:
-        return tuple(noun[-1:])
+        counted = (
+            noun[-1] + 2 if noun and lower[noun[-1]] == "number" and lower[noun[-1] + 1 : noun[-1] + 2] == ["of"] else 0
+        )
+        return (*noun[-1:], *range(counted, min(counted + 1, len(lower)) if counted else 0))
     if kind == "who" and at is not None and lower[at + 1 : at + 2] in (["is"], ["are"]):
         begin = at + 2
         while begin < len(lower) and lower[begin] in vocabulary.ARTICLES:

@@ -13,6 +13,7 @@ from pathlib import PurePath
 from typing import Final, NamedTuple
 
 from lamina_engine.facts.tables import column_heads, is_wide, read_cells, says_nothing
+from lamina_engine.facts.terms import TERM
 from lamina_engine.facts.wording import tokens
 
 Read = Callable[[str], str]
@@ -25,9 +26,10 @@ _WRAP: Final = re.compile(r"^#.*\n|(?<=[^\s.!?:;`|])\n(?=[a-z(])(?![\w /-]{1,40}
 """Heading with its end, or break within a sentence: a field (``owner:: Ann``, ``ip: 10.0.0.9``) begins a line of its own."""
 _HEADING: Final = re.compile(r"(#+)(\s?)|\s*(?:\*\*[^*]+\*\*|__[^_]+__):?\s*$")
 """Heading, line of tags, or line in bold."""
+_TERM: Final = 97
 _BOLD: Final = 98
 _TAGS: Final = 99
-"""Levels of a line in bold, which ends the section of another, and of a line of tags, which ends none."""
+"""Levels of a term and of a line in bold, which end the section of another, and of a line of tags, which ends none."""
 _ITEM: Final = re.compile(r"^[\s>#*+-]+(?:\[[ xX]\]\s+)?")
 _ENTRY: Final = re.compile(r"\||[-*+] |\d+[.)] ")
 """Begins a line of a list, or of a table."""
@@ -115,8 +117,11 @@ class _Around:
         """Go on to a line."""
         line = lines[number]
         self.heads = column_heads(lines, number, self.heads)
-        if (heading := _HEADING.match(line)) is not None:
-            level = _BOLD if heading[1] is None else len(heading[1]) if heading[2] else _TAGS
+        heading = _HEADING.match(line)
+        if heading is not None or TERM.match(line):
+            level = (
+                _TERM if heading is None else _BOLD if heading[1] is None else len(heading[1]) if heading[2] else _TAGS
+            )
             kept = (each for each in self._levels if each[0] < level)
             self._levels = [*kept, (level, _written(line).rstrip(":"), read_words(line, self._read))]
         if not _ENTRY.match(line):

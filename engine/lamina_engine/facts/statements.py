@@ -10,22 +10,27 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator, Sequence
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 from lamina_engine.facts import vocabulary
 from lamina_engine.facts.asking import DENIED, DONE, RUNNING, Asking
+from lamina_engine.facts.clauses import clauses_of, is_behind_preposition, is_part_of_subject
+from lamina_engine.facts.defaults import asks_default, lacks_default, list_subjects
 from lamina_engine.facts.dictionary import in_english
 from lamina_engine.facts.german import in_english_grammar
 from lamina_engine.facts.labels import is_of_another_field, is_place, is_role_of_section
 from lamina_engine.facts.sentences import Read, Sentence, opening, read_words, split_text, subject_words, title_words
 from lamina_engine.facts.stating import CLAUSE, NOW, OVER, is_stated, without_afterthought
 from lamina_engine.facts.subjects import asks_length, dates_event, is_length, is_own, names_somebody_else
+from lamina_engine.facts.terms import is_part, is_term
 from lamina_engine.facts.values import (
     BYTES,
     COLOUR,
     COLOURED,
     COUNT,
     CURRENCIES,
+    IDENTIFIER,
     MONTH,
     STORED,
     WEEKDAY,
@@ -52,6 +57,8 @@ _SAME: Final = 0.9
 """Likeness of two forms of one word."""
 _SAID_BEFORE: Final = 0.8
 """The same of a word of an earlier sentence."""
+_SUBJECT: Final = 2
+"""Words that the subject of a sentence is among, if that is an identifier."""
 _BACK: Final = 2
 """Sentences before one in which its subject may be named."""
 _EXTRA: Final = 0.01
@@ -118,10 +125,27 @@ class Missing(NamedTuple):
     named: bool
 
 
+class _Match(NamedTuple):
+    """Words of a question as a sentence says them."""
+
+    hits: dict[int, int]
+    """Places of words of the sentence, by their places in the question."""
+    likeness: float
+    """How far they say them, added up."""
+    missing: list[Missing]
+    """Words that the text around the sentence says."""
+    held: int
+    """Number of those that its setting says."""
+    back: int
+    """How far back the others are."""
+    through: bool
+    """True where the provider that is asked for stands behind a preposition."""
+
+
 def rate_sentence(
     asking: Asking, said: Sequence[Sentence], at: int, year: str = "", about: Sequence[str] = ()
-) -> float | None:
-    """Return how well a sentence of a text answers a question; None where it does not.
+) -> tuple[float, Sentence] | None:
+    """Return how well a sentence answers a question, with its clause that does, or None.
 
     ``year`` is the year of the text: a question of another one is answered only where the sentence names that. ``about`` are the
     words of the text's title and opening, which its sentences need not repeat.
@@ -129,10 +153,61 @@ def rate_sentence(
     sentence = said[at]
     if not asking.is_denied and DENIED.search(sentence.text):
         sentence = without_afterthought(sentence)
-        said = [*said[:at], sentence, *said[at + 1 :]]
     if is_role_of_section(asking, sentence):
         is_so = is_stated(asking, sentence, dict(enumerate(range(len(sentence.words)))))
-        return 1.0 - _EXTRA * len(sentence.words) if is_so else None
+        return (1.0 - _EXTRA * len(sentence.words), sentence) if is_so else None
+    beside, below = clauses_of(asking, sentence)
+    readings = [[*said[:at], *beside[: i + 1]] for i in range(len(beside))] + [[*said[:at], each] for each in below]
+    rated = ((_rate_clause(asking, reading, year, about), reading[-1]) for reading in readings)
+    return max(((rating, clause) for rating, clause in rated if rating is not None), key=itemgetter(0), default=None)
+
+
+def _rate_clause(asking: Asking, said: Sequence[Sentence], year: str, about: Sequence[str]) -> float | None:
+    """Return how well the last of some sentences answers a question; None where it does not."""
+    sentence = said[-1]
+    match = _match_words(asking, said, year, about)
+    if match is None or not _holds_true(asking, sentence, match) or not _is_of_subject(asking, sentence, match):
+        return None
+    if not _has_value(asking, sentence, match):
+        return None
+    words = match.likeness + _HELD * match.held
+    rating = words / max(1, len(asking.content)) + 0.3 * (len(match.hits) + match.held) - 0.2 * match.back
+    rating -= _EXTRA * len(sentence.words)
+    if asking.is_present:
+        rating += TENSE * ((NOW.search(sentence.text) is not None) - (OVER.search(sentence.text) is not None))
+    if asking.words[-1] in _ENDING and asking.words[-1] in sentence.lower:
+        rating += TENSE
+    return rating
+
+
+def _match_words(asking: Asking, said: Sequence[Sentence], year: str, about: Sequence[str]) -> _Match | None:
+    """Return where the last of some sentences says a question's words, or None."""
+    sentence = said[-1]
+    hits, missing = _find_names(asking, sentence, year)
+    likely = _pair_words(asking, sentence, hits)
+    degree = _find_degree(asking, sentence)
+    if degree is not None:
+        hits[asking.noun[0]] = degree
+    gone = {i for i, _ in asking.content if i not in hits}
+    missing += [Missing(i, word, False) for i, word in asking.content if i in gone]
+    through = (
+        any(i in gone and asking.words[i] in _PROVIDERS for i in asking.head) and _find_agent(sentence) is not None
+    )
+    left = [each for each in missing if not _is_implied(asking, each, sentence, hits)]
+    if not through and _is_sort_alone(asking, sentence, implied=len(missing) - len(left)):
+        return None
+    outside = [each for each in left if not _is_held(asking, each, sentence, hits, about)]
+    held = len(left) - len(outside)
+    back = _count_back(asking, said, len(said) - 1, hits, outside)
+    if back is None and len(left) == 1 and _may_be_near(asking, left[0]) and len(hits) > 1:
+        place = _find_near(left[0].word, sentence, hits)
+        if place is not None:
+            hits[left[0].place], back = place, 0
+    return None if back is None else _Match(hits, likely, left, held, back, through)
+
+
+def _find_names(asking: Asking, sentence: Sentence, year: str) -> tuple[dict[int, int], list[Missing]]:
+    """Return where a sentence says the names of a question, and those that it does not."""
     hits: dict[int, int] = {}
     missing: list[Missing] = []
     for i, name in asking.names:
@@ -147,80 +222,71 @@ def rate_sentence(
             hits[i] = place
         elif name != year:
             missing.append(Missing(i, name.lower(), True))
-    likely = _pair_words(asking, sentence, hits)
-    degree = _find_degree(asking, sentence)
-    if degree is not None:
-        hits[asking.noun[0]] = degree
-    missing += [Missing(i, word, False) for i, word in asking.content if i not in hits]
-    gone = {i for i, _ in asking.content if i not in hits}
-    through = (
-        any(i in gone and asking.words[i] in _PROVIDERS for i in asking.head) and _find_agent(sentence) is not None
-    )
-    count = len(missing)
-    missing = [each for each in missing if not _is_implied(asking, each, sentence, hits)]
-    implied = count - len(missing)
-    if (
-        implied
+    return hits, missing
+
+
+def _is_sort_alone(asking: Asking, sentence: Sentence, *, implied: int) -> bool:
+    """Return whether a question only names a sort of thing, and a value implies that."""
+    return (
+        bool(implied)
         and asking.kind == "which"
-        and not through
         and not any(_is_shown(asking, asking.words[i], sentence) for i in asking.noun)
         and len(asking.content) + len(asking.names) < 2 + implied
-    ):
-        return None
-    near = [
+    )
+
+
+def _find_near(word: str, sentence: Sentence, hits: dict[int, int]) -> int | None:
+    """Return the place of a neighbour of a word."""
+    free = (
         k for k in range(len(sentence.lower)) if k not in hits.values() and not vocabulary.is_grammar(sentence.lower[k])
-    ]
-    held = [each for each in missing if _is_held(asking, each, sentence, hits, about)]
-    back = _count_back(asking, said, at, hits, [each for each in missing if each not in held])
-    if back is None and len(missing) == 1 and _may_be_near(asking, missing[0]) and len(hits) > 1:
-        i, word, _ = missing[0]
-        place = next((k for k in near if is_near(word, sentence.lower[k])), None)
-        if place is None:
-            return None
-        hits[i], back = place, 0
-    if (
-        back is None
-        or not (hits or _is_bare(asking, sentence) or _is_labelled(asking, sentence))
-        or not (is_stated(asking, sentence, hits) or dates_event(asking, sentence, hits))
-    ):
-        return None
-    noun = [asking.words[i] for i in asking.noun] or ["name"] * (asking.kind == "what" and "name" in asking.words)
-    if asking.kind == "who" and (
+    )
+    return next((k for k in free if is_near(word, sentence.lower[k])), None)
+
+
+def _holds_true(asking: Asking, sentence: Sentence, match: _Match) -> bool:
+    """Return whether a sentence states what is asked, and who did it."""
+    hits = match.hits
+    if not (hits or _is_bare(asking, sentence) or _is_labelled(asking, sentence)):
+        return False
+    if not (is_stated(asking, sentence, hits) or dates_event(asking, sentence, hits)):
+        return False
+    return asking.kind != "who" or not (
         _lacks_deed(asking, hits) or (not asking.is_passive and _lacks_agent(asking, sentence, hits))
-    ):
-        return None
-    if names_somebody_else(asking, sentence, hits, left_out=bool(missing)):
-        return None
-    sized = asks_length(asking) and is_length(sentence, hits)
-    if asks_length(asking) and not sized and _has_own_subject(asking, sentence, hits):
-        return None
+    )
+
+
+def _is_of_subject(asking: Asking, sentence: Sentence, match: _Match) -> bool:
+    """Return whether a sentence is about the thing, person and field that are asked about."""
+    hits = match.hits
+    if names_somebody_else(asking, sentence, hits, left_out=bool(match.missing)):
+        return False
+    if asks_length(asking) and not is_length(sentence, hits) and _has_own_subject(asking, sentence, hits):
+        return False
     alone = len(asking.content) + len(asking.names) == 1
     if alone and hits and asking.kind in {"who", "what", "which"} and not _defines(sentence, next(iter(hits.values()))):
-        return None
-    if _is_of_another(asking, sentence, hits) or is_of_another_field(asking, sentence, hits, held=bool(held)):
-        return None
-    if (
-        not through
-        and not sized
-        and not is_place(asking, sentence)
-        and not find_values(asking.kind, sentence.text, sentence.words, hits, noun, asking.noun, sentence.value)
+        return False
+    if is_behind_preposition(asking, sentence, hits) or is_part_of_subject(asking, sentence, hits):
+        return False
+    return (
+        not _is_of_another(asking, sentence, hits)
+        and not is_of_another_field(asking, sentence, hits, held=bool(match.held))
+        and not lacks_default(asking, sentence, hits)
+    )
+
+
+def _has_value(asking: Asking, sentence: Sentence, match: _Match) -> bool:
+    """Return whether a sentence holds a value of the kind asked for, and links its name."""
+    hits = match.hits
+    noun = [asking.words[i] for i in asking.noun] or ["name"] * (asking.kind == "what" and "name" in asking.words)
+    is_shown = match.through or (asks_length(asking) and is_length(sentence, hits)) or is_place(asking, sentence)
+    if not is_shown and not find_values(
+        asking.kind, sentence.text, sentence.words, hits, noun, asking.noun, sentence.value
     ):
-        return None
-    versioned = not VERSIONS.isdisjoint(noun)
-    if (
-        asking.is_copular
-        and not versioned
-        and not all(i in hits or _is_shown(asking, asking.words[i], sentence) for i in asking.noun)
-        and not _links_name(sentence, hits)
-    ):
-        return None
-    rating = (likely + _HELD * len(held)) / max(1, len(asking.content)) + 0.3 * (len(hits) + len(held)) - 0.2 * back
-    rating -= _EXTRA * len(sentence.words)
-    if asking.is_present:
-        rating += TENSE * ((NOW.search(sentence.text) is not None) - (OVER.search(sentence.text) is not None))
-    if asking.words[-1] in _ENDING and asking.words[-1] in sentence.lower:
-        rating += TENSE
-    return rating
+        return False
+    if not asking.is_copular or not VERSIONS.isdisjoint(noun):
+        return True
+    is_named = all(i in hits or _is_shown(asking, asking.words[i], sentence) for i in asking.noun)
+    return is_named or _links_name(sentence, hits)
 
 
 def _is_of_another(asking: Asking, sentence: Sentence, hits: dict[int, int]) -> bool:
@@ -355,10 +421,11 @@ def _is_held(asking: Asking, missing: Missing, sentence: Sentence, hits: dict[in
     """Return whether the setting of a sentence says a word: label, heading, or title."""
     if _is_among(missing, sentence.setting):
         return True
+    around = (*itertools.chain(*sentence.headings), *about)
+    if asks_default(asking):
+        around = tuple(each for each in around if not is_part(missing.word, each.replace("-", "_")))
     return (
-        missing.place not in asking.head
-        and _is_among(missing, (*itertools.chain(*sentence.headings), *about))
-        and not _has_own_subject(asking, sentence, hits)
+        missing.place not in asking.head and _is_among(missing, around) and not _has_own_subject(asking, sentence, hits)
     )
 
 
@@ -369,18 +436,30 @@ def _count_back(
     words, count = said[at].lower, 0
     begins = next((k for k, word in enumerate(words) if not vocabulary.is_grammar(word) and not word.isdigit()), None)
     refers = not _REFERRING.isdisjoint(words) or begins in hits.values()
-    if missing and _has_own_subject(asking, said[at], hits):
+    if missing and (_has_own_subject(asking, said[at], hits) or _is_of_another_term(asking, said[at], missing)):
         return None
     for each in missing:
-        back = _find_back(each, said, at) if refers and each.place not in asking.head else None
+        back = _find_back(asking, each, said, at) if refers and each.place not in {*asking.head, *asking.noun} else None
         if back is None:
             return None
         count += back
     return count
 
 
-def _find_back(missing: Missing, said: Sequence[Sentence], at: int) -> int | None:
-    """Return how many sentences before one a word is said; None where none of its own is."""
+def _is_of_another_term(asking: Asking, sentence: Sentence, missing: Sequence[Missing]) -> bool:
+    """Return whether a sentence stands below another identifier than the one asked about."""
+    asked = {i for i, name in asking.names if IDENTIFIER.search(name)}
+    if asks_default(asking):
+        asked |= {i for i, _ in list_subjects(asking)}
+    return is_term(sentence.section) and any(each.place in asked for each in missing)
+
+
+def _find_back(asking: Asking, missing: Missing, said: Sequence[Sentence], at: int) -> int | None:
+    """Return how many sentences before one a word is said; None where none of its own is.
+
+    What has a default is the subject of the sentence before: many others are named beside it.
+    """
+    is_subject = missing.named and asks_default(asking)
     for back in range(1, at + 1):
         earlier = said[at - back]
         if not said[at].is_below(earlier):
@@ -389,7 +468,8 @@ def _find_back(missing: Missing, said: Sequence[Sentence], at: int) -> int | Non
             return None
         if said[at].begins and earlier.line != said[at].line:
             return None
-        if _is_among(missing, earlier.lower):
+        words = clauses_of(asking, earlier)[0][0].lower[:_SUBJECT] if is_subject else earlier.lower
+        if _is_among(missing, words):
             return min(back, _BACK)
     return None
 
@@ -417,7 +497,7 @@ def _has_own_subject(asking: Asking, sentence: Sentence, hits: dict[int, int]) -
     clauses = [len(tokens(clause)) for clause in CLAUSE.split(before)]
     goes_on = _ASIDE_BEFORE.search(before) is not None or (bool(hits) and sentence.lower[first] in CURRENCIES)
     begin = 0 if goes_on else sum(clauses[:-1])
-    is_named = asking.kind in {"who", "which", "what"}
+    is_named = asking.kind in {"which", "what"} or (asking.kind == "who" and not _is_done_by(asking, sentence, first))
     return any(
         not vocabulary.is_grammar(word)
         and word not in sentence.setting
@@ -426,6 +506,13 @@ def _has_own_subject(asking: Asking, sentence: Sentence, hits: dict[int, int]) -
         and not (is_named and is_name(sentence.words, k))
         for k, word in enumerate(sentence.lower[begin:first], begin)
     )
+
+
+def _is_done_by(asking: Asking, sentence: Sentence, k: int) -> bool:
+    """Return whether a name before a verb is not who did it: "Heron is owned by"."""
+    words = sentence.lower
+    is_done = words[k : k + 1] and words[k].endswith(DONE) and words[k + 1 : k + 2] == ("by",)
+    return bool(is_done) and not asking.is_passive
 
 
 def _defines(sentence: Sentence, k: int) -> bool:
@@ -483,12 +570,15 @@ def sentences_of(
     about = (*title_words(title, source, read), *read_words(" ".join(tags), read))
     first = opening(said)
     for at, sentence in enumerate(said):
-        opened = subject_words(first) if first is not None and sentence.is_below(first) else ()
-        rating = rate_sentence(asking, said, at, year, (*about, *opened))
-        if rating is not None:
+        opened = (
+            subject_words(clauses_of(asking, first)[0][0]) if first is not None and sentence.is_below(first) else ()
+        )
+        rated = rate_sentence(asking, said, at, year, (*about, *opened))
+        if rated is not None:
+            rating, clause = rated
             if is_role_of_section(asking, sentence):  # the answer is the person
-                sentence = sentence._replace(written=f"{sentence.section}, {sentence.written}")
-            yield rating, sentence
+                clause = clause._replace(written=f"{sentence.section}, {sentence.written}")
+            yield rating, clause
 
 
 def read_sentences(asking: Asking, text: str) -> list[Sentence]:

@@ -129,7 +129,7 @@ def find_values(
         return any(_is_place(words, i) for i in left)
     if kind == "count":
         counted = {hits[i] for i in heads if i in hits} or taken
-        return any(_counts(words, i, counted) for i in numbers)
+        return any(_counts(words, i, counted) and not _is_numbered(words, i, noun) for i in numbers)
     if kind == "amount":
         if not STORED.isdisjoint(noun) and BYTES.search(text):
             return True
@@ -256,6 +256,12 @@ def _is_place(words: Sequence[str], i: int) -> bool:
     while before >= 0 and words[before].lower() in _ARTICLES:
         before -= 1
     return before >= 0 and words[before].lower() in _BEFORE_PLACES and word.isalpha() and not _DAY.fullmatch(word)
+
+
+def _is_numbered(words: Sequence[str], i: int, noun: Collection[str]) -> bool:
+    """Return whether a number tells one thing from the several asked for: "Table 54"."""
+    before = words[i - 1].lower() if i else ""
+    return bool(before) and not {f"{before}s", f"{before}es"}.isdisjoint(noun)
 
 
 def _counts(words: Sequence[str], i: int, counted: Collection[int]) -> bool:
