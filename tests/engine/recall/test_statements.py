@@ -215,7 +215,7 @@ def test_results_of_tools_state_nothing(tmp_path: Path) -> None:
 
 def test_a_later_release_of_the_project_is_its_version(tmp_path: Path) -> None:
     with lamina.open(tmp_path / "v", create=True, embedder="none") as vault:
-        vault.add("The version of reef is 1.6.2, and Rust has to be 1.82.", created_at=FIRST, project="reef")
+        vault.add("The version of reef is 1.6.2. It needs Rust 1.82.", created_at=FIRST, project="reef")
         vault.add("5.1.0 is tagged.", created_at=SECOND, project="kelp")
         assert "1.6.2" in vault.facts.ask("what version is reef?")[0].object
         vault.add("1.10.0 is tagged.", created_at=SECOND, project="reef")
