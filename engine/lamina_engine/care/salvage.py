@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import math
 import secrets
+import stat
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -27,6 +29,7 @@ from lamina_engine.columns import validity
 from lamina_engine.errors import LaminaError, VaultCorrupt
 from lamina_engine.index.state import ACTIVE, FORGOTTEN, SUPERSEDED, State
 from lamina_engine.ingest.sources import SPANS, digest_path
+from lamina_engine.real_files import read_file, remove_file
 from lamina_engine.store import shape
 from lamina_engine.store.manifest import LOG_NAME, Manifest, SegmentRef
 from lamina_engine.store.segments import LOG, Segment, find_bad_bounds, log_folder, record_batch
@@ -169,8 +172,9 @@ def _open(root: Path, log: str, ref: SegmentRef) -> Segment | None:
 
 def _copy_aside(root: Path, files: Files, part: Segment) -> Iterator[str]:
     """Copy a damaged file beside itself."""
-    if part.path.is_file() and _open(root, part.log, part.ref) is None:
-        files.publish(f"{part.path}{DAMAGED}", [part.path.read_bytes()])
+    content = _content(part.path)
+    if content is not None and _open(root, part.log, part.ref) is None:
+        files.publish(f"{part.path}{DAMAGED}", [content])
         files.flush_folder(part.path.parent)
         yield f"{LOG}/{part.log}/{part.ref.name}{DAMAGED}"
 
@@ -179,7 +183,15 @@ def remove_copies(root: Path) -> None:
     """Remove the copies of damaged files: they hold what was forgotten since."""
     for folder in shape.own_folders(root / LOG, LOG_NAME):
         for path in folder.glob(f"*{DAMAGED}"):
-            path.unlink()
+            remove_file(path)
+
+
+def _content(path: Path) -> bytes | None:
+    """Return the bytes of a file; None where there is none, or a link to who knows what."""
+    try:
+        return read_file(path, sys.maxsize) if stat.S_ISREG(path.lstat().st_mode) else None
+    except FileNotFoundError:
+        return None
 
 
 # ---------------------------------------------------------------------- one segment
@@ -208,9 +220,8 @@ def _salvage(root: Path, log: str, ref: SegmentRef, before: int, manifest: Manif
 
 def _read(path: Path, ref: SegmentRef, layout: pa.Schema) -> _Columns | None:
     """Return the columns of a damaged file, unchecked; None where there are none."""
-    try:
-        content = path.read_bytes()
-    except FileNotFoundError:
+    content = _content(path)
+    if content is None:
         return None
     content = content[: ref.size].ljust(ref.size, b"\0")  # what is before the end of a torn file may be whole
     readers: tuple[Callable[[], pa.RecordBatch], ...] = (

@@ -151,3 +151,18 @@ def test_a_repair_that_fails_at_any_step_leaves_what_was_there_or_what_is_mended
         assert [row[1:] for row in statuses(root)] == [row[1:] for row in ref]
         adding.add(opened(root), "danach", {"id": "danach"})
         assert verify(root, deep=True).ok, at
+
+
+def test_a_link_in_place_of_a_file_is_refused_and_leads_nowhere(vault: Path, quick_path: Path) -> None:
+    outside = quick_path / "secret"
+    outside.write_bytes(b"of somebody else")
+    path = holding(vault, "chunks", 7)
+    path.unlink()
+    path.symlink_to(outside)
+    report = verify(vault, repair=True)
+    assert [problem.code for problem in report.problems] == ["shape"]
+    assert not list(path.parent.glob(f"*{DAMAGED}"))
+    assert outside.read_bytes() == b"of somebody else"
+    path.unlink()  # as advised
+    assert verify(vault, repair=True).repaired is not None
+    assert verify(vault, deep=True).ok
