@@ -24,8 +24,6 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_LONGEST: Final = 1_000
-"""Characters of a sentence from which on it is none, but text without ends."""
 _AUXILIARY: Final = r"(?:is|are|was|were|been|has|have|had|can|could|will|would|shall|should|(?-i:may)|might|must|does|did|do|gets?|got)"
 _VERB: Final = (
     rf"(?:{_AUXILIARY}|costs?|owns?|runs?|ran|uses?|holds?|held|weighs?|takes?|took|keeps?|kept|stands?|stood|lies|comes?|came|goes|went|"
@@ -111,8 +109,6 @@ _MEASURED: Final = _words("count amount measure")
 
 def clauses_of(asking: Asking, sentence: Sentence) -> tuple[list[Sentence], list[Sentence]]:
     """Return the main clauses of a sentence, and those below them that state something."""
-    if len(sentence.text) > _LONGEST:
-        return [sentence], []
     begin = sentence.text.find(":") + 1 if sentence.value else 0
     if sentence.key or sentence.text.startswith("|"):
         begin = len(sentence.text)

@@ -76,8 +76,6 @@ _ABOUT: Final = _words("about of for with from on in at to during after before n
 _OF: Final = _words("of about with near beside")
 _SAME: Final = 0.8
 """Likeness from which on two words are one."""
-_LONGEST: Final = 1_000
-"""Characters of a sentence from which on it is none, but text without ends."""
 _GAP: Final = 6
 """Words between a subject and the verb that ends its clause in German."""
 
@@ -131,7 +129,7 @@ def read_value(asking: Asking, sentence: Sentence, other: Value | None = None) -
 
 def read_replacement(asking: Asking, old: Value, sentence: Sentence) -> bool | None:
     """Return whether a sentence that ends a value holds another; None where it ends none."""
-    if len(sentence.text) > _LONGEST or _UNSURE.search(sentence.text) or _comes(old, sentence):
+    if _UNSURE.search(sentence.text) or _comes(old, sentence):
         return None
     subject = find_subject(asking)
     places = [

@@ -28,6 +28,8 @@ _HEADING: Final = re.compile(r"(#+)(\s?)|\s*(?:\*\*[^*]+\*\*|__[^_]+__):?\s*$")
 """Heading, line of tags, or line in bold."""
 _TERM: Final = 97
 _BOLD: Final = 98
+_LONGEST: Final = 1_000
+"""Characters of a sentence that are read: a log without ends, or a table in one line, is none."""
 _TAGS: Final = 99
 """Levels of a term and of a line in bold, which end the section of another, and of a line of tags, which ends none."""
 _ITEM: Final = re.compile(r"^[\s>#*+-]+(?:\[[ xX]\]\s+)?")
@@ -139,7 +141,7 @@ def _sentences(line: str, number: int, around: _Around, read: Read) -> Iterator[
     if cells:
         pieces = [(cell.text, _written(cell.written), cell.key, cell.before) for cell in cells]
     else:
-        pieces = [(_written(piece), _written(piece), "", "") for piece in _END.split(line)]
+        pieces = [(each, each, "", "") for each in map(_written, map(_shorten, _END.split(line)))]
         if label:
             pieces[0] = (*pieces[0][:3], label["label"])
     # a cell holds for its own column alone
@@ -151,12 +153,19 @@ def _sentences(line: str, number: int, around: _Around, read: Read) -> Iterator[
         elif written:
             said = read(text)
             words = tuple(tokens(said))
+            if not words:
+                continue
             yield Sentence(
                 said, words, tuple(word.lower() for word in words), written, number, (*setting, *asked),
                 label is not None or bool(_ENTRY.match(line)), around.headings, asked, len(tokens(read(key))),
                 len(tokens(read(before))), around.section,
             )  # fmt: skip
             asked = ()
+
+
+def _shorten(piece: str) -> str:
+    """Return the beginning of what is too long to be a sentence: each rule looks at all of it."""
+    return piece if len(piece) <= _LONGEST else piece[:_LONGEST].rpartition(" ")[0] or piece[:_LONGEST]
 
 
 def _written(piece: str) -> str:

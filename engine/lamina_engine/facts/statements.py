@@ -569,11 +569,10 @@ def sentences_of(
     said = split_text(text, read)
     about = (*title_words(title, source, read), *read_words(" ".join(tags), read))
     first = opening(said)
+    opened = () if first is None else subject_words(clauses_of(asking, first)[0][0])
     for at, sentence in enumerate(said):
-        opened = (
-            subject_words(clauses_of(asking, first)[0][0]) if first is not None and sentence.is_below(first) else ()
-        )
-        rated = rate_sentence(asking, said, at, year, (*about, *opened))
+        below = opened if first is not None and sentence.is_below(first) else ()
+        rated = rate_sentence(asking, said, at, year, (*about, *below))
         if rated is not None:
             rating, clause = rated
             if is_role_of_section(asking, sentence):  # the answer is the person
