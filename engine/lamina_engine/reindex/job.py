@@ -143,7 +143,12 @@ class Job:
         if self.memory.shards or not self.embedder.dim:
             return False
         view = self.memory.view_of(self.snapshot)
-        return gate.missing_vectors(view, view.vectors, self.embedder)["missing"] > 0
+        blocks = view.vectors
+        if all(
+            part.any(axis=1).all() for _, part in blocks.slices(0, blocks.rows)
+        ):  # texts are read only where one is lacking
+            return False
+        return gate.missing_vectors(view, blocks, self.embedder)["missing"] > 0
 
     def run(self, place: Path, *, drop_old: bool) -> ReindexReport:
         """Build in a folder, judge, and swap."""
