@@ -18,7 +18,7 @@ from lamina_engine.recall.candidates import Candidates
 from lamina_engine.recall.dialogue import turn_terms
 from lamina_engine.recall.lanes import Words
 from lamina_engine.recall.request import Request
-from lamina_engine.recall.score import SECONDS_PER_DAY, ages, boost_terms, recompute_boosts
+from lamina_engine.recall.score import SECONDS_PER_DAY, Ages, ages, boost_terms, recompute_boosts
 from lamina_engine.recall.time_window import recompute_factor, time_term
 from lamina_engine.recall.whose import scope_term
 from lamina_engine.results import Hit, Terms
@@ -91,6 +91,8 @@ class Explained:
         """Every term of the scores."""
         request, c, kept = self._request, self._candidates, self._kept
         profile, rows = request.profile, c.rows[kept]
+        aged = ages(self._view, rows, profile.decay, request.aged_us)
+        scaled = aged if c.scale is None else ages(self._view, rows, profile.decay, request.aged_us, c.scale)
         numbers = (c.bm25, c.coverage, c.cosine, c.own, c.received, c.semantic, c.factor)
         columns = zip(
             kept,
@@ -99,8 +101,8 @@ class Explained:
             zip(*(column[kept].tolist() for column in numbers), strict=True),
             c.lexical_rank[kept].tolist(),
             c.vector_rank[kept].tolist(),
-            self._ages(rows),
-            self._traits(rows),
+            _age_terms(aged, scaled),
+            self._traits(rows, scaled),
             strict=True,
         )
         found = []
@@ -127,34 +129,13 @@ class Explained:
             found.append(cast("Terms", record | traits | self._sources(position, row)))
         return found
 
-    def _ages(self, rows: I64) -> list[dict[str, Any]]:
-        """Return the terms of each row's age."""
-        view, decay, to_us, scale = (
-            self._view,
-            self._request.profile.decay,
-            self._request.aged_us,
-            self._candidates.scale,
-        )
-        aged = ages(view, rows, decay, to_us)
-        scaled = aged if scale is None else ages(view, rows, decay, to_us, scale)
-        columns = zip(
-            scaled.recency.tolist(), aged.age_s.tolist(), aged.half_life_s.tolist(), aged.dated.tolist(), strict=True
-        )
-        return [
-            {
-                "recency": recency, "age_days": age_s / SECONDS_PER_DAY, "half_life_days": half_life_s / SECONDS_PER_DAY,
-                "date_missing": not dated,
-            }
-            for recency, age_s, half_life_s, dated in columns
-        ]  # fmt: skip
-
-    def _traits(self, rows: I64) -> list[dict[str, Any]]:
+    def _traits(self, rows: I64, scaled: Ages) -> list[dict[str, Any]]:
         """Return the terms of scaled age, role, turn, scope, boosts and time, if any."""
         view, request, scale = self._view, self._request, self._candidates.scale
         decay, found = request.profile.decay, list[dict[str, Any]]()
         columns = zip(
             rows.tolist(),
-            ages(view, rows, decay, request.aged_us, scale).age_s.tolist(),
+            scaled.age_s.tolist(),
             view.categories.gather(view.snapshot, "role", rows).tolist(),
             turn_terms(view, request.profile, rows, request.named),
             boost_terms(view, request, rows) or (None for _ in rows),
@@ -202,6 +183,20 @@ class Explained:
         if known := [each for each in ceilings if each is not None]:
             terms["ceiling"] = min(known)
         return terms
+
+
+def _age_terms(aged: Ages, scaled: Ages) -> list[dict[str, Any]]:
+    """Return the terms of each row's age."""
+    columns = zip(
+        scaled.recency.tolist(), aged.age_s.tolist(), aged.half_life_s.tolist(), aged.dated.tolist(), strict=True
+    )
+    return [
+        {
+            "recency": recency, "age_days": age_s / SECONDS_PER_DAY, "half_life_days": half_life_s / SECONDS_PER_DAY,
+            "date_missing": not dated,
+        }
+        for recency, age_s, half_life_s, dated in columns
+    ]  # fmt: skip
 
 
 def recompute(terms: Mapping[str, Any]) -> float:
