@@ -132,6 +132,12 @@ class TailWords:
         rows = {row for word in words for row in self._rows.get(word, ()) if row < stop}
         return np.array(sorted(rows), np.int64)
 
+    def rows_with_all(self, words: Collection[str], stop: int) -> I64:
+        """Return the rows below ``stop`` that hold each of some words, int64 (m,) ascending."""
+        lists = sorted([self._rows.get(word, ()) for word in words], key=len)
+        rows = set(lists[0]).intersection(*lists[1:])
+        return np.array(sorted([row for row in rows if row < stop]), np.int64)
+
 
 def _find(block: TermRows, keys: U32) -> tuple[I64, I64]:
     if not find_entries.ready:

@@ -21,6 +21,7 @@ from lamina_engine.index.languages import ENGLISH
 from lamina_engine.index.row_columns import facet
 from lamina_engine.index.scoring import inverse_document_frequency, scoring_terms
 from lamina_engine.index.tables import LEXICAL
+from lamina_engine.index.tail import TailWords
 from lamina_engine.index.textindex import FACET, TITLE, WORDS, TextIndexDamaged, encodable
 from lamina_engine.index.view import AnsweringPart, View
 from lamina_engine.recall.lanes import Bonus, Mask, Selection
@@ -46,6 +47,8 @@ _MARKS_WITHIN: Final = r"[_.,'’#+\-]*"
 _COLUMNS: Final = ("project", "type")
 _META: Final = re.compile(r"([\\.+*?()|\[\]{}^$])")
 _MakeQuery = Callable[["tantivy.Schema"], "tantivy.Query"]
+_FindRows = Callable[[TailWords, int], I64]
+"""Find rows below one by the words of those behind the index."""
 
 
 class Operators(Struct, frozen=True):
@@ -227,8 +230,7 @@ class _Finder:
         surfaces = [term.surface for term in terms]
         if is_sequence(clause, terms):
             rows = self._search(lambda schema: _phrase(schema, field, surfaces))
-            phrase = f" {' '.join(surfaces)} "
-            rows = np.concatenate([rows, self._tail_rows(field, lambda words: phrase in words)])
+            rows = np.concatenate([rows, self._tail_rows(field, _with_all(surfaces), f" {' '.join(surfaces)} ")])
             spellings = self._spellings(clause.text)
             return rows if len(spellings.whole) < _LEAST_WORDS else self._with_compounds(field, rows, spellings)
         pattern = pattern_of(clause)
@@ -236,7 +238,8 @@ class _Finder:
             return _NO_ROWS
         rows = self._search(lambda schema: _fuzzy(schema, field, pattern, clause))
         if clause.kind == "prefix":
-            return np.concatenate([rows, self._tail_rows(field, lambda words: f" {pattern}" in words)])
+            find: _FindRows = lambda tail, stop: tail.rows_of(tail.vocabulary(pattern), stop)  # noqa: E731
+            return np.concatenate([rows, self._tail_rows(field, find, f" {pattern}")])
         return np.concatenate([rows, self._tail_rows_of_typo(field, pattern, clause.edits)])
 
     def _spellings(self, text: str) -> _Spellings:
@@ -256,11 +259,11 @@ class _Finder:
         """Return rows, and those where the words stand side by side if each compound has one place."""
         # an index has the parts of a compound before its whole: such rows hold the words in order, a few places apart
         near: list[I64] = [rows]
-        for words in spellings:
+        for words in dict.fromkeys(map(tuple, spellings)):
             near.append(
                 self._search(functools.partial(_phrase, field=field, words=words, slop=_PLACES * (len(words) - 1)))
             )
-            near.append(self._tail_rows(field, functools.partial(_holds_all, words=[f" {word} " for word in words])))
+            near.append(self._tail_rows(field, _with_all(words), *(f" {word} " for word in words)))
         others = np.setdiff1d(np.unique(np.concatenate(near)), rows)
         names = ("title",) if field == TITLE else ("title", "text")
         columns = [self._view.snapshot.values("chunks", name, others) for name in names]
@@ -275,13 +278,15 @@ class _Finder:
         found = [any(holds(text) for text in texts if text) for texts in zip(*columns, strict=True)]
         return np.union1d(rows, others[np.array(found, np.bool_)])
 
-    def _tail_rows(self, field: str, test: Callable[[str], bool]) -> I64:
+    def _tail_rows(self, field: str, find: _FindRows, *held: str) -> I64:
+        """Return those found rows behind the index whose title, or words, hold some texts."""
         view = self._view
         if self._indexed >= view.rows:
             return _NO_ROWS
         tail = view.tables.tail_words(view.snapshot, self._indexed)
-        words = (tail.titles if field == TITLE else tail.words)[: view.rows - self._indexed]
-        return np.array([row for row, text in enumerate(words, self._indexed) if test(text)], np.int64)
+        texts = tail.titles if field == TITLE else tail.words
+        rows = find(tail, view.rows)
+        return rows[[all(text in texts[row - self._indexed] for text in held) for row in rows.tolist()]]
 
     def _tail_rows_of_typo(self, field: str, pattern: str, edits: int) -> I64:
         view = self._view
@@ -321,8 +326,8 @@ def find_in_part(part: View | AnsweringPart, clause: Clause, analyzer: Analyzer)
     return _Finder(part, analyzer)._rows(clause) if isinstance(part, View) else part.find(clause)
 
 
-def _holds_all(text: str, words: Sequence[str]) -> bool:
-    return all(word in text for word in words)
+def _with_all(words: Sequence[str]) -> _FindRows:
+    return lambda tail, stop: tail.rows_with_all(words, stop)
 
 
 def _letters(words: Sequence[str]) -> re.Pattern[str] | None:
@@ -386,7 +391,7 @@ def weigh_stems(
 # ---------------------------------------------------------------------- queries of Tantivy
 
 
-def _phrase(schema: tantivy.Schema, field: str, words: list[str], slop: int = 0) -> tantivy.Query:
+def _phrase(schema: tantivy.Schema, field: str, words: Sequence[str], slop: int = 0) -> tantivy.Query:
     from tantivy import Query
 
     if len(words) == 1:

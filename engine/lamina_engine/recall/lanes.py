@@ -85,8 +85,9 @@ class PreferredRows:
         if np.count_nonzero(self._live[lane.rows]) >= self._enough:
             return lane
         other = search(self._rows)
-        new = ~np.isin(other.rows, lane.rows)
-        if not new.any():
+        known = set(lane.rows.tolist())  # np.isin takes ten times as long for a hundred rows
+        new = [place for place, row in enumerate(other.rows.tolist()) if row not in known]
+        if not new:
             return lane
         rows = np.concatenate([lane.rows, other.rows[new]])
         return rank_rows(rows, np.concatenate([lane.scores, other.scores[new]]), len(rows))

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lamina_engine.index import tail as tail_module
-from lamina_engine.index.tail import Tail
+from lamina_engine.index.tail import Tail, TailWords
 from lamina_kernels.terms import find_entries
 from tests.oracles.terms import Row, pack
 
@@ -53,3 +53,21 @@ def test_a_reader_keeps_what_it_has_seen() -> None:
     assert before[0][1].hashes.tolist() == [1]
     assert tail.match(np.array([1], np.uint32), 1).rows.tolist() == [0]
     assert tail.match(np.array([1], np.uint32), 9).rows.tolist() == [0, 1]
+
+
+WORDS = st.lists(st.sampled_from("abcd"), max_size=4)
+
+
+@given(
+    rows=st.lists(st.tuples(WORDS, WORDS), max_size=12),
+    query=st.lists(st.sampled_from("abcde"), min_size=1),
+    stop=st.integers(5, 20),
+)
+def test_rows_with_any_and_with_all_words_are_those_that_hold_them(
+    rows: list[tuple[list[str], list[str]]], query: list[str], stop: int
+) -> None:
+    tail = TailWords(5)
+    tail.append([" ".join(title) for title, _ in rows], [" ".join(text) for _, text in rows])
+    seen = {row: {*title, *text} for row, (title, text) in enumerate(rows, 5) if row < stop}
+    assert tail.rows_of(query, stop).tolist() == [row for row, held in seen.items() if held & set(query)]
+    assert tail.rows_with_all(query, stop).tolist() == [row for row, held in seen.items() if held >= set(query)]
