@@ -1,20 +1,18 @@
 """Teams of threads that share a list of work items; kernels release the GIL.
 
-The caller's thread waits and, a few times a second, reports progress; an exception there (Ctrl-C, or a caller who
-has had enough) stops the workers between two kernels. No thread outlives the call.
+The caller's thread works as the others do, and reports progress after each of its own items; an exception there (Ctrl-C,
+or a caller who has had enough) stops all between two items. No thread outlives the call.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import Final, TypeVar
+from typing import TypeVar
 
 T = TypeVar("T")
 Work = Callable[[int, T], None]
 Tick = Callable[[float], None]
-
-_WAIT_S: Final = 0.1
 
 
 class Halted(Exception):
@@ -60,18 +58,12 @@ class ThreadTeam:
         costs : sequence of float, optional
             Share of each item in the whole, for progress; all equal unless given.
         """
-        done = [0.0]
         whole = float(sum(costs)) if costs is not None else float(len(items))
-        threads = min(self.threads, len(items))
-        if threads <= 1:
-            for number, item in enumerate(items):
-                work(0, item)
-                self._report(done, costs[number] if costs is not None else 1.0, whole)
-            return
-        pending, lock = iter(enumerate(items)), threading.Lock()
+        done, pending, lock = 0.0, iter(enumerate(items)), threading.Lock()
         failures: list[BaseException] = []
 
         def labour(slot: int) -> None:
+            nonlocal done
             try:
                 while not self._stop.is_set():
                     with lock:
@@ -80,22 +72,23 @@ class ThreadTeam:
                         return
                     work(slot, taken[1])
                     with lock:
-                        done[0] += costs[taken[0]] if costs is not None else 1.0
+                        done += costs[taken[0]] if costs is not None else 1.0
+                    if slot == 0 and self.tick is not None:
+                        self.tick(done / whole)
             except Halted:
                 return
-            except BaseException as failure:  # handed to the caller's thread below
+            except BaseException as failure:  # raised below, when all have ended
                 failures.append(failure)
                 self._stop.set()
 
-        workers = [threading.Thread(target=labour, args=(slot,), name=f"lamina-{slot}") for slot in range(threads)]
+        slots = range(1, min(self.threads, len(items)))
+        workers = [threading.Thread(target=labour, args=(slot,), name=f"lamina-{slot}") for slot in slots]
         try:
             for worker in workers:
                 worker.start()
+            labour(0)
             for worker in workers:
-                while worker.is_alive():
-                    worker.join(_WAIT_S)
-                    if self.tick is not None and worker.is_alive():
-                        self.tick(done[0] / whole)
+                worker.join()
         except BaseException:
             self._stop.set()
             for worker in workers:
@@ -105,8 +98,3 @@ class ThreadTeam:
         if failures:
             self._stop.clear()
             raise failures[0]
-
-    def _report(self, done: list[float], cost: float, whole: float) -> None:
-        done[0] += cost
-        if self.tick is not None:
-            self.tick(done[0] / whole)
