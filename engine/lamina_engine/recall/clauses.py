@@ -265,13 +265,15 @@ class _Finder:
             )
             near.append(self._tail_rows(field, _with_all(words), *(f" {word} " for word in words)))
         others = np.setdiff1d(np.unique(np.concatenate(near)), rows)
+        if not others.size:
+            return rows
         names = ("title",) if field == TITLE else ("title", "text")
         columns = [self._view.snapshot.values("chunks", name, others) for name in names]
         wanted = [f" {' '.join(words)} " for words in spellings]
         letters = _letters(spellings.parts)
 
         def holds(text: str) -> bool:
-            if letters is not None and not letters.search(text if text.isascii() else fold(text)):
+            if letters is not None and not letters.search(fold(text)):
                 return False  # most rows: reading their words costs a hundred times this
             return any(wish in f" {' '.join(held)} " for held in self._spellings(text) for wish in wanted)
 
@@ -331,11 +333,11 @@ def _with_all(words: Sequence[str]) -> _FindRows:
 
 
 def _letters(words: Sequence[str]) -> re.Pattern[str] | None:
-    """Return a pattern that texts with words side by side match; None for other than ASCII."""
+    """Return a pattern that texts in small letters with words side by side match; None for other than ASCII."""
     if not "".join(words).isascii() or max(map(len, words)) > _UNCUT_LETTERS:
         return None
     each = [_MARKS_WITHIN.join(letter for letter in word if letter.isalnum()) for word in words]
-    return re.compile(r"(?:['’]s)?[^a-z0-9]*v?".join(each), re.IGNORECASE)
+    return re.compile(r"(?:['’]s)?[^a-z0-9]*v?".join(each))  # without IGNORECASE, with which it takes 3 ms
 
 
 def matches_value(clause: Clause, value: str) -> bool:
