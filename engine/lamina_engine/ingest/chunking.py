@@ -28,6 +28,10 @@ SMALLEST_LIMIT = 40
 MAX_HEADING_CHARS = 200
 """A heading adds no more to the path: it goes into every chunk below it."""
 
+ENTRY = 7
+"""Level of an entry of a definition list, plus the number of entries around it, at most `DEEPEST`."""
+DEEPEST = 9
+
 # ranks of borders that are no heading's (headings have their level, 1 to 9)
 BLOCK = 10
 INTRODUCED = 11
@@ -80,7 +84,7 @@ class Block(NamedTuple):
     kind: str
     """heading, paragraph, item, fence, table, rule, code or definition."""
     level: int = 0
-    """1 to 9 where it opens a section (and closes those of its level and below), else 0."""
+    """1 to 9 where it opens a section or an entry (and closes those of its level and below), else 0."""
     title: str = ""
     """Text added to the heading path; empty adds nothing."""
     depth: int = 0
@@ -104,7 +108,10 @@ class Piece(NamedTuple):
     start: int
     stop: int
     headings: tuple[str, ...]
-    """Heading path in force at its start, a heading that it starts with included."""
+    """Heading path in force at its start, a heading that it starts with included.
+
+    The term of an entry is in it where all of the piece is of that entry: of a list of short entries, the first names no other.
+    """
 
 
 class _Unit(NamedTuple):
@@ -128,24 +135,49 @@ def split(
     units = _units(text, blocks, _Knife(text, limits.max_chars, whole))
     ranges = _pack(units, 0, len(units), limits)
     spans = _join_blank(text, [(units[lo].start, units[hi - 1].stop) for lo, hi in ranges], limits.max_chars)
-    starts, paths = [block.start for block in blocks], heading_paths(blocks)
-    return [Piece(start, stop, paths[bisect_right(starts, start) - 1]) for start, stop in spans]
+    starts, paths = [block.start for block in blocks], _paths(blocks)
+    return [
+        Piece(start, stop, _headings_of(paths[bisect_right(starts, start) - 1], paths[bisect_left(starts, stop) - 1]))
+        for start, stop in spans
+    ]
+
+
+class _Path(NamedTuple):
+    """Headings of a block."""
+
+    titles: tuple[str, ...]
+    """Its heading path, outermost first; at its end are the terms of its entries."""
+    terms: tuple[int, ...]
+    """Numbers of the blocks that these terms are."""
 
 
 def heading_paths(blocks: Sequence[Block]) -> list[tuple[str, ...]]:
     """Return the heading path of each block, its own heading included, outermost first."""
-    paths: list[tuple[str, ...]] = []
+    return [path.titles for path in _paths(blocks)]
+
+
+def _headings_of(first: _Path, last: _Path) -> tuple[str, ...]:
+    """Return the headings at the first block of a piece; of entries, those that its last block is in too."""
+    common = sum(a == b for a, b in zip(first.terms, last.terms, strict=False))
+    return first.titles[: len(first.titles) - len(first.terms) + common]
+
+
+def _paths(blocks: Sequence[Block]) -> list[_Path]:
+    paths: list[_Path] = []
     open_levels: list[int] = []
+    opened: list[int] = []
     path: tuple[str, ...] = ()
-    for block in blocks:
+    for number, block in enumerate(blocks):
         if block.level:
             while open_levels and open_levels[-1] >= block.level:
                 open_levels.pop()
+                opened.pop()
                 path = path[:-1]
             if block.title:
                 open_levels.append(block.level)
+                opened.append(number)
                 path = (*path, block.title[:MAX_HEADING_CHARS])
-        paths.append(path)
+        paths.append(_Path(path, tuple(opened[bisect_left(open_levels, ENTRY) :])))
     return paths
 
 
@@ -287,17 +319,28 @@ def _pack(units: Sequence[_Unit], lo: int, hi: int, limits: ChunkLimits) -> list
 def _join_sections(
     units: Sequence[_Unit], parts: Sequence[tuple[int, int]], bounds: set[int], limits: ChunkLimits
 ) -> list[tuple[int, int]]:
-    """Join a small section to the previous one, a small first one to the next."""
+    """Join a small section to the previous one, a small first one to the next; of entries, small ones to small ones."""
     joined = [parts[0]]
-    for lo, hi in parts[1:]:
+    small = [_is_small(units, parts[0], bounds, limits)]
+    for part in parts[1:]:
+        lo, hi = part
         before, _ = joined[-1]
-        small_section = lo in bounds and hi in bounds and units[hi - 1].stop - units[lo].start < limits.small
+        small_section = _is_small(units, part, bounds, limits)
         small_beginning = before in bounds and units[lo].start - units[before].start < limits.small
-        if (small_section or small_beginning) and units[hi - 1].stop - units[before].start <= limits.max_chars:
+        is_entry = lo in bounds and units[lo].rank >= ENTRY
+        joins = small_section and small[-1] if is_entry else small_section or small_beginning
+        if joins and units[hi - 1].stop - units[before].start <= limits.max_chars:
             joined[-1] = (before, hi)
         else:
-            joined.append((lo, hi))
+            joined.append(part)
+            small.append(small_section)
     return joined
+
+
+def _is_small(units: Sequence[_Unit], part: tuple[int, int], bounds: set[int], limits: ChunkLimits) -> bool:
+    """Return whether a part is a whole section with few characters."""
+    lo, hi = part
+    return lo in bounds and hi in bounds and units[hi - 1].stop - units[lo].start < limits.small
 
 
 def _fill(units: Sequence[_Unit], parts: Sequence[tuple[int, int]], limits: ChunkLimits) -> list[tuple[int, int]]:

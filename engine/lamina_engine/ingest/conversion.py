@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import re
 import zipfile
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from html.parser import HTMLParser
@@ -18,7 +19,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from lamina_engine.errors import install_command
-from lamina_engine.ingest.chunking import Block, Outline
+from lamina_engine.ingest.chunking import DEEPEST, ENTRY, Block, Outline
 from lamina_engine.ingest.decoding import Refusal, decode
 from lamina_engine.ingest.frontmatter import Json
 
@@ -50,7 +51,19 @@ _BREAKS: Final = frozenset(
         "p div section article main header footer ul ol table tr blockquote figure figcaption dl dt dd form hr aside",
     )
 )
+_DEFINITIONS: Final = frozenset(["dl", "dt", "dd"])
 _WORD: Final = re.compile(r"\w")
+
+
+class Entry(NamedTuple):
+    """Beginning of an entry of a definition list, or the end of such a list."""
+
+    start: int
+    """Character of the text."""
+    level: int
+    """As that of a heading."""
+    term: str
+    """What the entry explains; empty at an end."""
 
 
 class Converted(NamedTuple):
@@ -60,6 +73,8 @@ class Converted(NamedTuple):
     fields: dict[str, Json]
     lines: Sequence[tuple[int, int]] = ()
     """First and last line of the file for each line of the text; empty where the file has no lines."""
+    entries: Sequence[Entry] = ()
+    """Where entries of definition lists begin and end, in order."""
 
     def encode(self) -> bytes:
         """Return the text as a file would hold it."""
@@ -161,6 +176,39 @@ class _Boxes:
                 ranges.append((start, place))
 
 
+class _List:
+    """Definition list that is being read."""
+
+    def __init__(self, level: int) -> None:
+        self.level = level
+        self.place = -1  # of the first term of the entry
+        self.terms: list[str] = []
+        self.words: list[str] | None = None  # of the open term
+        self.is_marked = False
+
+    def begin_term(self, place: int) -> None:
+        """Note a term: one more of the entry if nothing explains the one before."""
+        self.end_term()
+        if self.place < 0:
+            self.place, self.terms = place, []
+        self.words = []
+
+    def end_term(self) -> None:
+        """End the open term."""
+        if self.words is not None:
+            self.terms.append(" ".join("".join(self.words).replace("¶", "").split()))
+            self.words = None
+
+    def read_entry(self) -> tuple[int, str] | None:
+        """Return place and terms of an entry when its first words are met, else None."""
+        place, self.place = self.place, -1
+        terms = ", ".join(filter(None, self.terms))
+        if place < 0 or not terms:
+            return None
+        self.is_marked = True
+        return place, terms
+
+
 class _Page(HTMLParser):
     """Writer of the Markdown of a page.
 
@@ -175,6 +223,8 @@ class _Page(HTMLParser):
         self._lines: list[tuple[int, int]] = []  # first and last of each part
         self._silent, self._main, self._articles = _Extents(), _Extents(), _Extents()
         self._boxes = _Boxes()
+        self._lists: list[_List] = []
+        self._entries: dict[int, tuple[int, str]] = {}  # level and term, by the part that stands before
         self._headings: list[int] = []  # places of their marks
         self._fixed = 0
         self._in_title = False
@@ -200,23 +250,32 @@ class _Page(HTMLParser):
         self._end_headings_with_boxes()
         lines: list[str] = []
         places: list[tuple[int, int]] = []
-        for line, place in self._written_lines():
+        entries: list[Entry] = []
+        length = 0
+        for line, place, entry in self._written_lines():
             if line if lines else line.strip():
+                if entry is not None:
+                    entries.append(Entry(length, *entry))
                 lines.append(line if lines else line.lstrip())
                 places.append(place)
             elif lines and lines[-1]:
                 lines.append("")
                 places.append(place)
+            else:
+                continue
+            length += len(lines[-1]) + 1
         while lines and not lines[-1].strip():
             del lines[-1], places[-1]
-        return Converted("\n".join(lines).rstrip() + "\n", self.fields, places)
+        return Converted("\n".join(lines).rstrip() + "\n", self.fields, places, entries)
 
-    def _written_lines(self) -> Iterator[tuple[str, tuple[int, int]]]:
-        """Yield the lines that were written, each with its first and last line in the file."""
+    def _written_lines(self) -> Iterator[tuple[str, tuple[int, int], tuple[int, str] | None]]:
+        """Yield the lines that were written, each with its first and last line in the file and the entry it begins."""
         words: list[str] = []
         first = last = 0
+        entry: tuple[int, str] | None = None
         for start, stop in self._text_ranges():
-            for part, (begin, end) in zip(self._parts[start:stop], self._lines[start:stop], strict=True):
+            for number in range(start, stop):
+                part, (begin, end) = self._parts[number], self._lines[number]
                 if "\n" not in part:
                     words.append(part)
                     if part.strip():
@@ -228,10 +287,13 @@ class _Page(HTMLParser):
                     first, last = first or begin, begin
                 words.append(head)
                 for line in more:
-                    yield "".join(words), (first or begin, max(first, last) or begin)
+                    written = "".join(words)
+                    yield written, (first or begin, max(first, last) or begin), entry
+                    entry = None if written.strip() else entry
                     begin += step
                     words, first, last = [line], begin if line.strip() else 0, begin
-        yield "".join(words), (first, last)
+                entry = self._entries.get(number, entry)
+        yield "".join(words), (first, last), entry
 
     def _text_ranges(self) -> list[tuple[int, int]]:
         """Return the parts that are the page's text.
@@ -328,7 +390,18 @@ class _Page(HTMLParser):
             self._write("[" if given.get("href") else "")
         elif tag in _BREAKS:
             self._in_heading = False
+            if tag in _DEFINITIONS:
+                self._follow_list(tag, place)
             self._write("\n\n" if tag != "tr" else "\n")
+
+    def _follow_list(self, tag: str, place: int) -> None:
+        """Note the beginning of a definition list, of a term or of what explains it."""
+        if tag == "dl":
+            self._lists.append(_List(min(ENTRY + len(self._lists), DEEPEST)))
+        elif self._lists and tag == "dt":
+            self._lists[-1].begin_term(place)
+        elif self._lists:
+            self._lists[-1].end_term()
 
     def _enter(self, tag: str, given: dict[str, str], place: int) -> None:
         """Note where the main part, an article or what stands beside the text begins."""
@@ -356,6 +429,10 @@ class _Page(HTMLParser):
             self._close_link(*self._links.pop())
         elif tag in _HEADINGS or (tag in _BREAKS and tag != "tr"):
             self._in_heading = False
+            if self._lists and tag in ("dl", "dt"):
+                self._lists[-1].end_term()
+                if tag == "dl" and (ended := self._lists.pop()).is_marked:
+                    self._entries[len(self._parts)] = (ended.level, "")
             self._write("\n\n")
         if tag in _OUTER:
             self._main.leave(tag, len(self._parts))
@@ -385,6 +462,8 @@ class _Page(HTMLParser):
             if title:
                 self.fields["title"] = title
         elif not self._silent.open_tag:
+            if self._lists and data.strip():
+                self._note_entry(data)
             first = self.lineno
             if self._fixed:
                 data = data.replace("\r", "\n")
@@ -395,6 +474,15 @@ class _Page(HTMLParser):
                 self._write(_squeezed(data, self._parts), first, first + words.count("\n"))
             else:
                 self._write(_squeezed(data, self._parts))
+
+    def _note_entry(self, data: str) -> None:
+        """Note words of a term, or with the first words that explain it, where its entry began."""
+        current = self._lists[-1]
+        if current.words is not None:
+            current.words.append(data)
+        elif (entry := current.read_entry()) is not None:
+            place, term = entry
+            self._entries[place] = (current.level, term)
 
     def _meta(self, given: dict[str, str]) -> None:
         name = (given.get("name") or given.get("property") or "").lower().rpartition(":")[2]
@@ -422,6 +510,17 @@ def _squeezed(data: str, before: list[str]) -> str:
         return " " if before and before[-1][-1:].strip() and before[-1][-1:] != "[" else ""
     lead = " " if data[0].isspace() and before and before[-1][-1:].strip() and before[-1][-1:] != "[" else ""
     return f"{lead}{words}{' ' if data[-1].isspace() else ''}"
+
+
+def mark_entries(blocks: Sequence[Block], starts: Sequence[int], entries: Sequence[Entry]) -> list[Block]:
+    """Return the blocks of a page with those that begin an entry as its heading; ``starts`` are theirs in its own text."""
+    marked = list(blocks)
+    for entry in entries:
+        place = bisect_left(starts, entry.start)
+        if place < len(marked) and starts[place] == entry.start and not marked[place].level:
+            kind = "heading" if entry.term else marked[place].kind
+            marked[place] = marked[place]._replace(kind=kind, level=entry.level, title=entry.term)
+    return marked
 
 
 # ---------------------------------------------------------------------- notebooks

@@ -20,7 +20,7 @@ from lamina_engine.graph.references import SourceLink
 from lamina_engine.ingest import code, markdown, plaintext, walk
 from lamina_engine.ingest.chunking import ChunkLimits, Outline, Piece, split
 from lamina_engine.ingest.classify import KNOWN_TYPES, Rules, classify, clean_type
-from lamina_engine.ingest.conversion import CONVERTERS, Converted, convert, outline_pages
+from lamina_engine.ingest.conversion import CONVERTERS, Converted, Entry, convert, mark_entries, outline_pages
 from lamina_engine.ingest.decoding import Decoded, Refusal, decode
 from lamina_engine.ingest.frontmatter import Frontmatter, Json, read_frontmatter
 from lamina_engine.ingest.heads import read_head
@@ -145,7 +145,8 @@ def read_source(
         findings = redactor.find(decoded.text)
         if findings or draft.redactions:
             return _without_content(draft, sorted({finding.kind for finding in findings}), rules)
-    found = _cut(draft, decoded, front.body, limits, redactor)
+    entries = converted.entries if isinstance(converted, Converted) else ()
+    found = _cut(draft, decoded, front.body, limits, redactor, entries)
     if draft.created_at_us is None and draft.title is not None and not _is_log_of_days(found):
         draft.created_at_us = date_of_title(draft.title, tz)
     if isinstance(converted, Converted):  # its text is not its bytes
@@ -168,11 +169,16 @@ def _is_log_of_days(found: Outline) -> bool:
     return len(heads) > 1 and sum(date_of_title(title) is not None for title in heads) > 1
 
 
-def _cut(draft: SourceDraft, decoded: Decoded, body: int, limits: ChunkLimits, redactor: Redactor | None) -> Outline:
+def _cut(
+    draft: SourceDraft, decoded: Decoded, body: int, limits: ChunkLimits, redactor: Redactor | None, entries: Sequence[Entry]
+) -> Outline:
     """Fill in a draft from the text after the frontmatter; return the text's outline."""
     masked = mask(decoded.text[body:], redactor)
     draft.redactions += len(masked.spans)
     found = _outline(masked.text, draft)
+    if entries:
+        starts = [masked.original(block.start) for block in found.blocks]
+        found = found._replace(blocks=mark_entries(found.blocks, starts, entries))
     _choose_title(draft, found, redactor)
     if draft.kind == "code" and limits.min_chars is None:
         limits = replace(limits, min_chars=min(CODE_MIN, limits.max_chars // 2))

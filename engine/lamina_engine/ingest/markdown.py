@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from lamina_engine.graph.code_spans import Range, is_inside
-from lamina_engine.ingest.chunking import Block, Outline
+from lamina_engine.ingest.chunking import ENTRY, Block, Outline
 
 _ATX = re.compile(r"(#{1,6})(?:[ \t]+(.*))?$")
 _ATX_END = re.compile(r"(?:^|[ \t])#+[ \t]*$")
@@ -54,6 +54,9 @@ class _Scanner:
         self._state = ""  # kind of the block that the next line may continue
         self._list = False
         self._after_blank = True
+        self._last = -1  # offset of the last line that is not blank
+        self._explains = False  # within what explains a term
+        self._ended = False  # the next block is no part of it
 
     def line(self, line: str, offset: int, following: str) -> None:
         """Take one line; ``following`` is the next one."""
@@ -66,7 +69,13 @@ class _Scanner:
             self._after_blank = True
             return
         indent = _indent(line)
-        self._nonblank(bare, indent, offset, following)
+        if not self._explains_term(bare, indent, offset):
+            if self._explains and indent >= 2:
+                indent = max(indent - 4, 0)
+            elif self._explains and self._after_blank:
+                self._explains, self._ended = False, True
+            self._nonblank(bare, indent, offset, following)
+        self._last = offset
         if self._code and self._code[-1][1] >= offset:
             self._code[-1][1] = offset + len(line)
         self._after_blank = False
@@ -76,7 +85,10 @@ class _Scanner:
         starts = [start for start, *_ in self._starts[1:]]
         blocks: list[Block] = []
         for (start, kind, level, depth), stop in zip(self._starts, [*starts, len(text)], strict=bool(self._starts)):
-            title = _heading_text(text[start:stop]) if level else ""
+            if level == ENTRY:
+                title = _term(text[start:stop]) if kind == "heading" else ""
+            else:
+                title = _heading_text(text[start:stop]) if level else ""
             blocks.append(Block(start if blocks else 0, stop, kind, level, title, depth))
         if not blocks and text:
             blocks = [Block(0, len(text), "paragraph")]
@@ -100,8 +112,22 @@ class _Scanner:
         return True
 
     def _begin(self, offset: int, kind: str, state: str, *, level: int = 0, depth: int = 0) -> None:
-        self._starts.append((offset, kind, level, depth))
+        self._starts.append((offset, kind, level or (ENTRY if self._ended else 0), depth))
         self._state = state
+        self._ended = False
+
+    def _explains_term(self, bare: str, indent: int, offset: int) -> bool:
+        """Take a line that begins to explain a term: ``: like this``, below a line with the term."""
+        if bare[0] != ":" or bare[1:2] not in (" ", "\t") or indent >= 4 or self._list:
+            return False
+        if not self._explains:
+            if self._state != "paragraph" or self._starts[-1][0] != self._last:
+                return False
+            start, *_ = self._starts.pop()
+            self._starts.append((start, "heading", ENTRY, 0))
+            self._explains = True
+        self._begin(offset, "paragraph", "item")
+        return True
 
     def _nonblank(self, bare: str, indent: int, offset: int, following: str) -> None:
         inside_item = self._list and (indent >= 2 or (self._state == "item" and not self._after_blank))
@@ -201,6 +227,10 @@ def _is_table(bare: str, following: str) -> bool:
     if "|" not in bare or "-" not in following:
         return False
     return _DELIMITER_LETTERS.issuperset(following) and following.count("|") >= 1
+
+
+def _term(source: str) -> str:
+    return " ".join(source.split()).strip("`*_")
 
 
 _PERMALINK = re.compile(r"\[[^\w\]]*\]\(#[^()]*\)")

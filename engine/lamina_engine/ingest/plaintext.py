@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from lamina_engine.ingest.chunking import Block, Outline
+from lamina_engine.ingest.chunking import DEEPEST, ENTRY, MAX_HEADING_CHARS, Block, Outline
 
 _GAP = re.compile(r"\n[ \t]*\n\s*")
 
@@ -28,7 +28,16 @@ _ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1*[ \t]*$")
 _ITEM = re.compile(r"(?:[-*+\u2022]|(?:\d{1,9}|#|[a-zA-Z])[.)]|\((?:\d{1,9}|#|[a-zA-Z])\))(?:[ \t]+|$)")
 _SHORTEST = 4
 """An underline shorter than its title counts from here on (docutils' rule)."""
-_DEEPEST = 9
+_DESCRIPTION = re.compile(
+    r"\.\. (?:[\w-]+::?)*(?:attribute|class|classmethod|cmdoption|concept|confval|control|data|decorator|decoratormethod|describe"
+    r"|directive|django-admin|django-admin-option|enum|enumerator|envvar|event|exception|fieldlookup|function|fixture|globalvar"
+    r"|macro|member|method|object|opcode|option|program-option|property|role|setting|signal|staticmethod|struct|templatefilter"
+    r"|templatetag|type|union|var)::[ \t]+(.+)"
+)
+"""Directive that describes a thing, as Sphinx and its extensions have them, with its name; what is indented below it is prose."""
+
+_NO_TERM = re.compile(r"\.\.(?: |$)|>>>|\||\+[-=]|:")
+"""Begins a directive, a doctest, a line block, a table or a field."""
 
 
 def outline_rst(text: str) -> Outline:
@@ -46,6 +55,8 @@ class _Scanner:
         self._styles: list[tuple[str, bool]] = []
         self._marks: list[tuple[int, str, int, str, int]] = []  # offset, kind, level, title, depth
         self._code: list[tuple[int, int]] = []
+        self._entries: list[int] = []  # indentations of the open ones, outermost first
+        self._base = 0  # of the lines of the innermost
 
     def outline(self) -> Outline:
         """Return the outline."""
@@ -59,16 +70,70 @@ class _Scanner:
     def _take(self, i: int, offset: int) -> int:
         """Note the block that starts at line ``i`` and return how many lines it has."""
         line = self._lines[i]
+        indent = _indent(line)
+        ended = self._end_entries(indent)
         section = self._section(i)
         if section:
             level, title, taken = section
             self._marks.append((offset, "heading", level, title, 0))
             return taken
-        if line.startswith((".. ", ">>>")) or line.rstrip() == "..":
+        if described := self._entry(i, indent):
+            term, taken = described
+            level = min(ENTRY + len(self._entries), DEEPEST)
+            self._marks.append((offset, "heading", level, term, 0))
+            self._entries.append(indent)
+            self._base = next(_indent(each) for each in self._lines[i + taken :] if each.strip())
+            return taken
+        if ended:  # what follows a list is no part of it
+            first = len(self._marks)
+            taken = self._block(i, offset, indent)
+            self._marks[first] = (*self._marks[first][:2], ended, *self._marks[first][3:])
+            return taken
+        return self._block(i, offset, indent)
+
+    def _block(self, i: int, offset: int, indent: int) -> int:
+        """Note a block that is no section and no entry, and return how many lines it has."""
+        bare = self._lines[i].lstrip()
+        if indent == self._base and (bare.startswith((".. ", ">>>")) or bare.rstrip() == ".."):
             return self._literal(i, offset, 1)
-        if line[0].isspace() and self._after_double_colon(i):
+        if indent > self._base and self._after_double_colon(i):
             return self._literal(i, offset, 0)
         return self._prose(i, offset)
+
+    def _end_entries(self, indent: int) -> int:
+        """End the entries that a line with so much indentation is not in; return the level of the outermost, else 0."""
+        ended = 0
+        while self._entries and indent <= self._entries[-1]:
+            self._entries.pop()
+            ended = min(ENTRY + len(self._entries), DEEPEST)
+            self._base = 0 if not self._entries else indent
+        return ended
+
+    def _entry(self, i: int, indent: int) -> tuple[str, int] | None:
+        """Return what an entry that begins at line ``i`` explains, and how many lines say that."""
+        line = self._lines[i]
+        bare, below = line.strip(), self._lines[i + 1 : i + 2]
+        if indent != self._base:
+            return None
+        if described := _DESCRIPTION.match(bare):
+            taken = self._signature(i, indent)
+            body = next((each for each in self._lines[i + taken :] if each.strip()), "")
+            return (_name_of(described[1]), taken) if _indent(body) > indent else None
+        if not below or _indent(below[0]) <= indent or _NO_TERM.match(bare) or len(bare) > MAX_HEADING_CHARS:
+            return None
+        if bare.endswith("::") or _ITEM.match(bare) or _ADORNMENT.match(bare):
+            return None
+        before = self._lines[i - 1] if i else ""
+        if before.strip() and _indent(before) <= indent:  # within a paragraph
+            return None
+        return _name_of_term(bare), 1
+
+    def _signature(self, i: int, indent: int) -> int:
+        """Return how many lines a directive has before its body: signatures and options."""
+        taken = 1
+        while i + taken < len(self._lines) and self._lines[i + taken].strip() and _indent(self._lines[i + taken]) > indent:
+            taken += 1
+        return taken
 
     def _section(self, i: int) -> tuple[int, str, int] | None:
         """Return level, title and number of lines of the section that starts at line ``i``."""
@@ -89,7 +154,7 @@ class _Scanner:
         style = (letter, overlined)
         if style not in self._styles:
             self._styles.append(style)
-        return min(self._styles.index(style) + 1, _DEEPEST)
+        return min(self._styles.index(style) + 1, DEEPEST)
 
     def _after_double_colon(self, i: int) -> bool:
         while i and not self._lines[i - 1].strip():
@@ -98,12 +163,12 @@ class _Scanner:
 
     def _literal(self, i: int, offset: int, taken: int) -> int:
         """Take the indented lines after line ``i``, blank ones between them included."""
-        doctest = self._lines[i].startswith(">>>")
+        doctest = self._lines[i].lstrip().startswith(">>>")
         last = taken
         while i + taken < len(self._lines):
             line = self._lines[i + taken]
             taken += 1
-            if line.strip() and (line[0].isspace() or doctest):
+            if line.strip() and (_indent(line) > self._base or (doctest and _indent(line) == self._base)):
                 last = taken
             elif line.strip() or doctest:
                 break
@@ -113,7 +178,7 @@ class _Scanner:
 
     def _prose(self, i: int, offset: int) -> int:
         line = self._lines[i]
-        indent = len(line) - len(line.lstrip())
+        indent = _indent(line)
         if line.startswith(("+-", "+=", "|")):
             kind = "table"
         elif _ITEM.match(line, indent):
@@ -125,6 +190,8 @@ class _Scanner:
         while i + taken < len(self._lines):
             following = self._lines[i + taken]
             if not following.strip() or (kind == "item" and _ITEM.match(following.lstrip())):
+                break
+            if self._entries and _indent(following) < self._base:
                 break
             taken += 1
         return taken
@@ -140,3 +207,17 @@ class _Scanner:
         length = len(self._text)
         code = tuple((start, min(stop, length)) for start, stop in self._code)
         return Outline(blocks, first.title if first and first.level == 1 else None, code)
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def _name_of(argument: str) -> str:
+    """Return the name that the argument of a directive begins with: a signature without its parameters."""
+    return argument.partition("(")[0].strip().rstrip("\\").rstrip() or argument.strip()
+
+
+def _name_of_term(line: str) -> str:
+    """Return the term of an entry: of a list of options, what stands before two spaces."""
+    return (line.partition("  ")[0] if line[0] in "-/" else line).replace("``", "")
