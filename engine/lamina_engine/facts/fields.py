@@ -156,9 +156,12 @@ def _notes(view: View) -> Iterator[_Note]:
     """Yield the files that may have fields."""
     rows = np.flatnonzero(view.state.status == ACTIVE)
     by_source: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    titles: dict[str, str] = {}
     columns = ("id", "text", "title", "type", "headings", "source", "ordinal", "metadata", "role")
     for start in range(0, len(rows), _FETCHED):
         for record in view.snapshot.records("chunks", rows[start : start + _FETCHED], columns):
+            if record["ordinal"] == 0:  # an entry further down is called by its term, too
+                titles[record["source"]] = record["title"]
             has_fields = record["metadata"] or "::" in record["text"]
             is_code = record["type"] == _CODE_TYPE and not (record["source"] or "").casefold().endswith(_NOTES)
             # a handoff's metadata says where it was derived, and nothing of a subject
@@ -170,7 +173,7 @@ def _notes(view: View) -> Iterator[_Note]:
         first = chunks[0]
         metadata = read_json(first["metadata"]) if first["metadata"] else {}
         kind = first["type"] if first["type"] not in _PLAIN_TYPES else None
-        yield _Note(first["title"], kind, chunks, metadata, source)
+        yield _Note(titles.get(source) or first["title"], kind, chunks, metadata, source)
 
 
 def _note_drafts(kg: FactView, note: _Note, dropped: list[Drop]) -> Iterator[Draft]:

@@ -112,6 +112,8 @@ class Piece(NamedTuple):
 
     The term of an entry is in it where all of the piece is of that entry: of a list of short entries, the first names no other.
     """
+    term: str = ""
+    """The innermost of these terms; empty without one."""
 
 
 class _Unit(NamedTuple):
@@ -136,10 +138,13 @@ def split(
     ranges = _pack(units, 0, len(units), limits)
     spans = _join_blank(text, [(units[lo].start, units[hi - 1].stop) for lo, hi in ranges], limits.max_chars)
     starts, paths = [block.start for block in blocks], _paths(blocks)
-    return [
-        Piece(start, stop, _headings_of(paths[bisect_right(starts, start) - 1], paths[bisect_left(starts, stop) - 1]))
-        for start, stop in spans
-    ]
+    pieces: list[Piece] = []
+    for start, stop in spans:
+        first, last = bisect_right(starts, start) - 1, bisect_left(starts, stop) - 1
+        while first < last and blocks[first].kind == "heading" and blocks[first + 1].level >= ENTRY:
+            first += 1  # the heading of a list stands before its first entry
+        pieces.append(Piece(start, stop, *_headings_of(paths[first], paths[last])))
+    return pieces
 
 
 class _Path(NamedTuple):
@@ -156,10 +161,11 @@ def heading_paths(blocks: Sequence[Block]) -> list[tuple[str, ...]]:
     return [path.titles for path in _paths(blocks)]
 
 
-def _headings_of(first: _Path, last: _Path) -> tuple[str, ...]:
-    """Return the headings at the first block of a piece; of entries, those that its last block is in too."""
+def _headings_of(first: _Path, last: _Path) -> tuple[tuple[str, ...], str]:
+    """Return the headings at the first block of a piece, of entries those that its last block is in too, and the innermost term."""
     common = sum(a == b for a, b in zip(first.terms, last.terms, strict=False))
-    return first.titles[: len(first.titles) - len(first.terms) + common]
+    titles = first.titles[: len(first.titles) - len(first.terms) + common]
+    return titles, titles[-1] if common else ""
 
 
 def _paths(blocks: Sequence[Block]) -> list[_Path]:

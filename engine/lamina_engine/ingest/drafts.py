@@ -50,7 +50,7 @@ class DraftChunk:
     role: str | None = None
     """What it is beside content; see `lamina_engine.ingest.roles`."""
     title: str | None = None
-    """Title of its own: of code, the file's with the symbols that are defined in it."""
+    """Title of its own: of code, the file's with the symbols that are defined in it; of an entry, with its term."""
 
 
 @dataclass(slots=True)
@@ -170,7 +170,12 @@ def _is_log_of_days(found: Outline) -> bool:
 
 
 def _cut(
-    draft: SourceDraft, decoded: Decoded, body: int, limits: ChunkLimits, redactor: Redactor | None, entries: Sequence[Entry]
+    draft: SourceDraft,
+    decoded: Decoded,
+    body: int,
+    limits: ChunkLimits,
+    redactor: Redactor | None,
+    entries: Sequence[Entry],
 ) -> Outline:
     """Fill in a draft from the text after the frontmatter; return the text's outline."""
     masked = mask(decoded.text[body:], redactor)
@@ -196,7 +201,7 @@ def _cut(
     roles = [role_of_text(text, draft.kind) if draft.kind in _LINKED_KINDS else code_role for text in texts]
     lines = _lines(decoded.text, body, masked, pieces, texts)
     draft.chunks = [
-        DraftChunk(text, piece.headings, start, stop, first, last, role, _title_of_code(draft, piece))
+        DraftChunk(text, piece.headings, start, stop, first, last, role, _title_of(draft, piece))
         for text, piece, start, stop, (first, last), role in zip(
             texts, pieces, bounds[:-1], bounds[1:], lines, roles, strict=True
         )
@@ -205,11 +210,11 @@ def _cut(
     return found
 
 
-def _title_of_code(draft: SourceDraft, piece: Piece) -> str | None:
-    """Return ``file · symbol, symbol``; None for what is no code, or defines nothing."""
-    if draft.kind != "code" or not piece.headings:
-        return None
-    return f"{draft.title} · {', '.join(piece.headings)}"[:MAX_TITLE_CHARS]
+def _title_of(draft: SourceDraft, piece: Piece) -> str | None:
+    """Return ``file · symbol, symbol`` of code, ``title · term`` of an entry; None for what is neither."""
+    # a source is called by the title of its first chunk
+    names = ", ".join(piece.headings) if draft.kind == "code" else piece.term if piece.start else ""
+    return f"{draft.title} · {names}"[:MAX_TITLE_CHARS] if names else None
 
 
 def _lines(

@@ -82,7 +82,7 @@ class _Scanner:
             level = min(ENTRY + len(self._entries), DEEPEST)
             self._marks.append((offset, "heading", level, term, 0))
             self._entries.append(indent)
-            self._base = next(_indent(each) for each in self._lines[i + taken :] if each.strip())
+            self._base = self._indent_from(i + taken)
             return taken
         if ended:  # what follows a list is no part of it
             first = len(self._marks)
@@ -117,8 +117,7 @@ class _Scanner:
             return None
         if described := _DESCRIPTION.match(bare):
             taken = self._signature(i, indent)
-            body = next((each for each in self._lines[i + taken :] if each.strip()), "")
-            return (_name_of(described[1]), taken) if _indent(body) > indent else None
+            return (_name_of(described[1]), taken) if self._indent_from(i + taken) > indent else None
         if not below or _indent(below[0]) <= indent or _NO_TERM.match(bare) or len(bare) > MAX_HEADING_CHARS:
             return None
         if bare.endswith("::") or _ITEM.match(bare) or _ADORNMENT.match(bare):
@@ -130,10 +129,16 @@ class _Scanner:
 
     def _signature(self, i: int, indent: int) -> int:
         """Return how many lines a directive has before its body: signatures and options."""
-        taken = 1
-        while i + taken < len(self._lines) and self._lines[i + taken].strip() and _indent(self._lines[i + taken]) > indent:
-            taken += 1
-        return taken
+        stop = i + 1
+        while stop < len(self._lines) and self._lines[stop].strip() and _indent(self._lines[stop]) > indent:
+            stop += 1
+        return stop - i
+
+    def _indent_from(self, i: int) -> int:
+        """Return the indentation of the first line from line ``i`` on that is not blank; -1 without one."""
+        while i < len(self._lines) and not self._lines[i].strip():
+            i += 1
+        return _indent(self._lines[i]) if i < len(self._lines) else -1
 
     def _section(self, i: int) -> tuple[int, str, int] | None:
         """Return level, title and number of lines of the section that starts at line ``i``."""

@@ -182,6 +182,34 @@ def test_pieces_carry_the_path_at_their_start() -> None:
     assert isinstance(got[0], Piece)
 
 
+def entry(term: str, *paragraphs: int) -> str:
+    return f"{term}\n" + "\n".join(f": {'word ' * count}\n" for count in paragraphs) + "\n"
+
+
+def test_what_goes_on_with_an_entry_is_called_by_its_term() -> None:
+    text = (
+        "## Settings\n\n"
+        + entry("first", 100)
+        + entry("second", 200, 200, 60)
+        + entry("third", 100)
+        + "Text after. " * 60
+    )
+    got = split(text, outline_markdown(text).blocks, ChunkLimits())
+    assert [piece.headings for piece in got] == [
+        ("Settings", "first"), ("Settings", "second"), ("Settings", "second"), ("Settings", "third"), ("Settings",),
+    ]  # fmt: skip
+    assert text[got[1].start : got[2].stop] == entry("second", 200, 200, 60)
+    assert [piece.term for piece in got] == ["first", "second", "second", "third", ""]
+
+
+def test_short_entries_stand_together_and_none_names_the_others() -> None:
+    text = "## Options\n\n" + "".join(entry(f"opt{i}", 40) for i in range(9)) + entry("big", 180)
+    got = split(text, outline_markdown(text).blocks, ChunkLimits())
+    assert [piece.headings for piece in got] == [("Options",), ("Options",), ("Options", "big")]
+    assert "opt0" in text[: got[0].stop]
+    assert all(len(text[piece.start : piece.stop]) > 400 for piece in got)
+
+
 @pytest.mark.parametrize(("max_chars", "min_chars"), [(39, None), (0, None), (100, 51), (100, -1)])
 def test_bad_limits_are_refused(max_chars: int, min_chars: int | None) -> None:
     with pytest.raises(InvalidArgument):

@@ -279,3 +279,42 @@ def _pdf(pages: list[str]) -> bytes:
             f"startxref\n{start}\n%%EOF\n"
         ).encode()
     )
+
+
+SETTINGS = """<html><title>Server</title><body><h1>Server</h1><p>How it is set.</p><dl class="toc"><dt>1. <a href="#a">Start</a></dt>
+<dd><dl><dt><a href="#b">1.1</a></dt></dl></dd></dl><h2>Settings</h2><dl>
+<dt>max_open (integer)<a class="headerlink" href="#max">¶</a></dt><dd><p>{filler}</p><p>{filler}</p><p>The default is 64.</p></dd>
+<dt><code>-q</code><dt><code>--quiet</code><dd><p>{filler}<p>{filler}<p>Says nothing at all.
+<dt>mode<dd>{filler}<dl><dt>fast</dt><dd>{filler}</dd></dl>{filler}</dl>
+<p>{filler}</p></body></html>"""
+
+
+@pytest.fixture
+def settings_page() -> bytes:
+    filler = "It holds what stands in the pool while nobody asks for it. " * 14
+    return SETTINGS.replace("{filler}", filler).encode()
+
+
+def test_what_goes_on_with_an_entry_of_a_page_is_called_by_its_term(settings_page: bytes) -> None:
+    draft = read_source(settings_page, "server.html")
+    assert [chunk.headings for chunk in draft.chunks] == [
+        (),
+        ("Settings", "max_open (integer)"),
+        ("Settings", "-q, --quiet"),
+        ("Settings", "-q, --quiet"),
+        ("Settings", "mode"),
+        ("Settings", "mode", "fast"),
+        ("Settings", "mode"),
+        ("Settings",),
+    ]
+    assert draft.chunks[1].text.rstrip().endswith("The default is 64.")
+    assert draft.chunks[1].title == "Server · max_open (integer)"
+    assert {chunk.title for chunk in (draft.chunks[0], draft.chunks[-1])} == {None}
+
+
+def test_the_default_of_a_setting_is_found_where_its_entry_goes_on(settings_page: bytes, tmp_path: Path) -> None:
+    (tmp_path / "server.html").write_bytes(settings_page)
+    with lamina.open(tmp_path / "vault", create=True) as vault:
+        vault.ingest(tmp_path / "server.html")
+        hits = vault.recall("what is the default of max_open", k=2, per_source=None)
+        assert "The default is 64." in hits[0].text

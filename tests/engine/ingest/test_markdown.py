@@ -248,3 +248,41 @@ def test_nothing_raises(text: str) -> None:
 def test_a_link_that_only_marks_a_heading_is_not_of_its_title() -> None:
     found = outline_markdown("# Packages [¶](#packages)\n\n## See [here](#x)\n\n[#](#y)\n=====\n")
     assert [block.title for block in found.blocks if block.kind == "heading"] == ["Packages", "See [here](#x)", ""]
+
+
+DEFINITIONS = """# Words
+
+Apple
+:   Red fruit.
+
+    More of it.
+
+        code
+
+**Pear**
+
+: Green.
+: Also a tree.
+
+A paragraph.
+
+Two
+lines
+: of one
+
+- item
+: goes on
+
+`--flag`
+:   Does it.
+
+- of no entry
+"""
+
+
+def test_definition_lists_are_entries() -> None:
+    blocks = outline_markdown(DEFINITIONS).blocks
+    assert [(b.title, DEFINITIONS[b.start : b.stop].strip()) for b in blocks if b.level == 7] == [
+        ("Apple", "Apple"), ("Pear", "**Pear**"), ("", "A paragraph."), ("--flag", "`--flag`"), ("", "- of no entry"),
+    ]  # fmt: skip
+    assert [DEFINITIONS[b.start : b.stop].strip() for b in blocks if b.kind == "fence"] == ["code"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -107,10 +108,121 @@ def test_small_rst_texts() -> None:
 
 @settings(max_examples=80, deadline=None)
 @given(
-    st.lists(st.sampled_from(["", "=====", "-----", "Title", "  code", ".. note:: x", "like::", "- a", "+--", ">>> 1"]))
+    st.lists(
+        st.sampled_from(
+            [
+                "",
+                "=====",
+                "-----",
+                "Title",
+                "  code",
+                ".. note:: x",
+                "like::",
+                "- a",
+                "+--",
+                ">>> 1",
+                ".. class:: A",
+                "    .. method:: m",
+                "      deep",
+            ]
+        )
+    )
 )
 def test_blocks_partition_an_rst_text(lines: list[str]) -> None:
     text = "\n".join(lines)
     got = outline_rst(text)
     assert "".join(text[block.start : block.stop] for block in got.blocks) == text
     assert all(0 <= start < stop <= len(text) for start, stop in got.code)
+
+
+ENTRIES = """Reference
+=========
+
+apples
+    Red fruit::
+
+        code of it
+
+    More of them.
+pears : fruit
+    Green.
+
+After the list.
+
+.. class:: Pool(size, *, \\
+                wait=None)
+   :module: net
+
+   Holds connections.
+
+   .. method:: take(timeout)
+
+      Waits.
+
+      .. code-block:: python
+
+         pool.take(3)
+
+   Of the pool again.
+
+.. py:function:: close()
+
+   Ends all.
+
+-v, --verbose  Says
+               more.
+--quiet  Says less.
+
+.. setting:: LIMIT
+
+Limit
+-----
+
+Two lines
+of a paragraph.
+
+1. one
+   two
+"""
+
+
+def entries(text: str) -> list[tuple[int, str, str]]:
+    return [
+        (block.level, block.title, text[block.start : block.stop].strip()[:16])
+        for block in outline_rst(text).blocks
+        if block.level >= 7
+    ]
+
+
+def test_definition_lists_and_descriptions_are_entries() -> None:
+    assert entries(ENTRIES) == [
+        (7, "apples", "apples"),
+        (7, "pears : fruit", "pears : fruit"),
+        (7, "", "After the list."),
+        (7, "Pool", ".. class:: Pool("),
+        (8, "take", ".. method:: take"),
+        (8, "", "Of the pool agai"),
+        (7, "close", ".. py:function::"),
+        (7, "-v, --verbose", "-v, --verbose  S"),
+        (7, "", "--quiet  Says le"),
+    ]
+    code = [ENTRIES[start:stop].strip() for start, stop in outline_rst(ENTRIES).code]
+    assert code == ["code of it", ".. code-block:: python\n\n         pool.take(3)", ".. setting:: LIMIT"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "A paragraph of\ntwo lines\n   and a third.\n",
+        "- item\n  goes on\n",
+        "1. item\n   goes on\n",
+        ".. note:: Mind\n   the gap.\n\n   And the step.\n",
+        ".. code-block:: python\n\n   class A:\n       x = 1\n",
+        "Code::\n\n    term\n        below\n",
+        ":field: body\n   goes on\n",
+        "| a line\n  block\n",
+        ".. class:: Bare\n\nNot its body.\n",
+    ],
+)
+def test_what_is_no_entry(text: str) -> None:
+    assert entries(text) == []
