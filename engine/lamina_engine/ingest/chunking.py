@@ -41,6 +41,7 @@ ITEM = 12
 INSIDE_ITEM = 19
 _INSIDE = 20
 
+_CALL = re.compile(r"[^(]*\w(?=\()")
 _CODE_KINDS = frozenset({"fence", "table", "code", "definition"})
 _BLANK_LINE = re.compile(r"\n[ \t]*\n+")
 _LINE = re.compile(r"\n")
@@ -122,6 +123,12 @@ class _Unit(NamedTuple):
     start: int
     stop: int
     rank: int
+
+
+def shorten_term(term: str) -> str:
+    """Return the term of an entry; of a call, which may list all its parameters, the name: ``get`` of ``get(url)``."""
+    call = _CALL.match(term)
+    return call[0] if call else term
 
 
 def split(

@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from lamina_engine.errors import install_command
-from lamina_engine.ingest.chunking import DEEPEST, ENTRY, Block, Outline
+from lamina_engine.ingest.chunking import DEEPEST, ENTRY, Block, Outline, shorten_term
 from lamina_engine.ingest.decoding import Refusal, decode
 from lamina_engine.ingest.frontmatter import Json
 
@@ -196,7 +196,7 @@ class _List:
     def end_term(self) -> None:
         """End the open term."""
         if self.words is not None:
-            self.terms.append(" ".join("".join(self.words).replace("¶", "").split()))
+            self.terms.append(shorten_term(" ".join("".join(self.words).replace("¶", "").split())))
             self.words = None
 
     def read_entry(self) -> tuple[int, str] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from lamina_engine.ingest.chunking import DEEPEST, ENTRY, MAX_HEADING_CHARS, Block, Outline
+from lamina_engine.ingest.chunking import DEEPEST, ENTRY, MAX_HEADING_CHARS, Block, Outline, shorten_term
 
 _GAP = re.compile(r"\n[ \t]*\n\s*")
 
@@ -117,7 +117,7 @@ class _Scanner:
             return None
         if described := _DESCRIPTION.match(bare):
             taken = self._signature(i, indent)
-            return (_name_of(described[1]), taken) if self._indent_from(i + taken) > indent else None
+            return (shorten_term(described[1].rstrip("\\ ")), taken) if self._indent_from(i + taken) > indent else None
         if not below or _indent(below[0]) <= indent or _NO_TERM.match(bare) or len(bare) > MAX_HEADING_CHARS:
             return None
         if bare.endswith("::") or _ITEM.match(bare) or _ADORNMENT.match(bare):
@@ -216,11 +216,6 @@ class _Scanner:
 
 def _indent(line: str) -> int:
     return len(line) - len(line.lstrip())
-
-
-def _name_of(argument: str) -> str:
-    """Return the name that the argument of a directive begins with: a signature without its parameters."""
-    return argument.partition("(")[0].strip().rstrip("\\").rstrip() or argument.strip()
 
 
 def _name_of_term(line: str) -> str:

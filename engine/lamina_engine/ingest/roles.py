@@ -39,8 +39,8 @@ _LINK: Final = re.compile(
     r"|h(ttps?://[^\s<>]+)"
 )
 """Each begins with a letter of its own, so that the search leaps to the next of those; signs around a link do not count."""
-_ENTRY: Final = re.compile(r"^[ \t]+([\w./-]+)$|^[ \t]+([^<\n]+)<[\w./-]+>$", re.MULTILINE)
-"""Line of a ``toctree``: a path, or a title with one."""
+_ENTRY: Final = re.compile(r"^[ \t]++([\w./-]+)$|^[ \t]++([^<\n]+)<[\w./-]+>$", re.MULTILINE)
+"""Line of a ``toctree``: a path, or a title with one. No white space is given back: a line of nothing else is read once."""
 _DIRECTIVE: Final = re.compile(r"^\.\. \w[\w-]*::.*$|^[ \t]+:\w[\w-]*:.*$", re.MULTILINE)
 _HEADING: Final = re.compile(r"^#{1,6}[ \t].*$|^.*\n(?:={3,}|-{3,}|~{3,})$", re.MULTILINE)
 _NO_LETTERS: Final = re.compile(r"[\W_]+")

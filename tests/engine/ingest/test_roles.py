@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from pathlib import Path
 
 import pytest
@@ -136,3 +138,9 @@ def test_the_index_of_a_book_stands_below_the_page_that_it_leads_to(lexical_vaul
     lexical_vault.ingest(tmp_path / "book")
     hits = lexical_vault.recall("bee_space")
     assert [(Path(hit.path or "").name, hit.role) for hit in hits] == [("hives.html", None), ("back.html", INDEX)]
+
+
+def test_a_line_of_white_space_is_read_in_linear_time() -> None:
+    began = time.process_time()
+    assert role_of_text(" " * 60_000 + "word", "rst") is None
+    assert time.process_time() - began < 2.0  # it was 10 s
