@@ -462,7 +462,7 @@ class _Page(HTMLParser):
             if title:
                 self.fields["title"] = title
         elif not self._silent.open_tag:
-            if self._lists and data.strip():
+            if self._lists:
                 self._note_entry(data)
             first = self.lineno
             if self._fixed:
@@ -480,7 +480,7 @@ class _Page(HTMLParser):
         current = self._lists[-1]
         if current.words is not None:
             current.words.append(data)
-        elif (entry := current.read_entry()) is not None:
+        elif data.strip() and (entry := current.read_entry()) is not None:
             place, term = entry
             self._entries[place] = (current.level, term)
 

@@ -285,7 +285,7 @@ SETTINGS = """<html><title>Server</title><body><h1>Server</h1><p>How it is set.<
 <dd><dl><dt><a href="#b">1.1</a></dt></dl></dd></dl><h2>Settings</h2><dl>
 <dt>max_open (integer)<a class="headerlink" href="#max">¶</a></dt><dd><p>{filler}</p><p>{filler}</p><p>The default is 64.</p></dd>
 <dt><code>-q</code><dt><code>--quiet</code><dd><p>{filler}<p>{filler}<p>Says nothing at all.
-<dt>mode<dd>{filler}<dl><dt>fast(<i>level</i>, *, <i>wait</i>=None)</dt><dd>{filler}</dd></dl>{filler}</dl>
+<dt>mode<dd>{filler}<dl><dt><em>class</em> <b>fast</b>(<i>level</i>, *, <i>wait</i>=None)</dt><dd>{filler}</dd></dl>{filler}</dl>
 <p>{filler}</p></body></html>"""
 
 
@@ -303,7 +303,7 @@ def test_what_goes_on_with_an_entry_of_a_page_is_called_by_its_term(settings_pag
         ("Settings", "-q, --quiet"),
         ("Settings", "-q, --quiet"),
         ("Settings", "mode"),
-        ("Settings", "mode", "fast"),
+        ("Settings", "mode", "class fast"),
         ("Settings", "mode"),
         ("Settings",),
     ]
