@@ -297,16 +297,13 @@ class Chunk(Struct, frozen=True, kw_only=True):
 
     @property
     def label(self) -> str | None:
-        """Title and headings in one line, ``document › section`` or ``file · symbol``; None without."""
-        symbols = f" · {', '.join(self.headings)}"
-        named = self.title is not None and self.title.endswith(symbols)  # as code is
-        path = (
-            (self.title,)
-            if named
-            else self.headings
-            if self.headings[:1] == (self.title,)
-            else (self.title, *self.headings)
-        )
+        """Title and headings in one line, ``document › section › term`` or ``file · symbol``; None without."""
+        title = self.title
+        if title is not None and self.headings:
+            if title.endswith(f" · {', '.join(self.headings)}"):  # as code is
+                return title
+            title = title.removesuffix(f" · {self.headings[-1]}")  # as an entry is
+        path = self.headings if self.headings[:1] == (title,) else (title, *self.headings)
         return " › ".join(part for part in path if part) or None
 
     @property

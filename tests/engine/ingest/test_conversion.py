@@ -318,3 +318,4 @@ def test_the_default_of_a_setting_is_found_where_its_entry_goes_on(settings_page
         vault.ingest(tmp_path / "server.html")
         hits = vault.recall("what is the default of max_open", k=2, per_source=None)
         assert "The default is 64." in hits[0].text
+        assert hits[0].label == "Server › Settings › max_open (integer)"
