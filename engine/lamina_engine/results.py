@@ -297,7 +297,7 @@ class Chunk(Struct, frozen=True, kw_only=True):
 
     @property
     def label(self) -> str | None:
-        """Title and headings in one line, ``document › section › term`` or ``file · symbol``; None without."""
+        """Title and headings in one line, ``document › section`` or ``file · symbol``; None without."""
         title = self.title
         if title is not None and self.headings:
             if title.endswith(f" · {', '.join(self.headings)}"):  # as code is

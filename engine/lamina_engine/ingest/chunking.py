@@ -126,7 +126,7 @@ class _Unit(NamedTuple):
 
 
 def shorten_term(term: str) -> str:
-    """Return the term of an entry; of a call, which may list all its parameters, the name: ``get`` of ``get(url)``."""
+    """Return the term of an entry; of a call, which may list parameters, only its name."""
     call = _CALL.match(term)
     return call[0] if call else term
 
@@ -169,7 +169,10 @@ def heading_paths(blocks: Sequence[Block]) -> list[tuple[str, ...]]:
 
 
 def _headings_of(first: _Path, last: _Path) -> tuple[tuple[str, ...], str]:
-    """Return the headings at the first block of a piece, of entries those that its last block is in too, and the innermost term."""
+    """Return the headings of a piece by its first and last block, and the innermost term.
+
+    Of entries, those that both blocks are in.
+    """
     common = sum(a == b for a, b in zip(first.terms, last.terms, strict=False))
     titles = first.titles[: len(first.titles) - len(first.terms) + common]
     return titles, titles[-1] if common else ""
@@ -332,7 +335,10 @@ def _pack(units: Sequence[_Unit], lo: int, hi: int, limits: ChunkLimits) -> list
 def _join_sections(
     units: Sequence[_Unit], parts: Sequence[tuple[int, int]], bounds: set[int], limits: ChunkLimits
 ) -> list[tuple[int, int]]:
-    """Join a small section to the previous one, a small first one to the next; of entries, small ones to small ones."""
+    """Join a small section to the previous one, a small first one to the next.
+
+    Small entries are joined to small ones alone.
+    """
     joined = [parts[0]]
     small = [_is_small(units, parts[0], bounds, limits)]
     for part in parts[1:]:

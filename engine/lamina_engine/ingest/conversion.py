@@ -269,7 +269,10 @@ class _Page(HTMLParser):
         return Converted("\n".join(lines).rstrip() + "\n", self.fields, places, entries)
 
     def _written_lines(self) -> Iterator[tuple[str, tuple[int, int], tuple[int, str] | None]]:
-        """Yield the lines that were written, each with its first and last line in the file and the entry it begins."""
+        """Yield the lines that were written.
+
+        Each comes with its first and last line in the file, and the entry that it begins.
+        """
         words: list[str] = []
         first = last = 0
         entry: tuple[int, str] | None = None
@@ -476,7 +479,7 @@ class _Page(HTMLParser):
                 self._write(_squeezed(data, self._parts))
 
     def _note_entry(self, data: str) -> None:
-        """Note words of a term, or with the first words that explain it, where its entry began."""
+        """Note words of a term; with the first that explain it, where its entry began."""
         current = self._lists[-1]
         if current.words is not None:
             current.words.append(data)
@@ -513,7 +516,10 @@ def _squeezed(data: str, before: list[str]) -> str:
 
 
 def mark_entries(blocks: Sequence[Block], starts: Sequence[int], entries: Sequence[Entry]) -> list[Block]:
-    """Return the blocks of a page with those that begin an entry as its heading; ``starts`` are theirs in its own text."""
+    """Return the blocks of a page, those that begin an entry as its heading.
+
+    ``starts`` are the blocks' in the text before secrets were masked.
+    """
     marked = list(blocks)
     for entry in entries:
         place = bisect_left(starts, entry.start)

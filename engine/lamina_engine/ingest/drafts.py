@@ -211,7 +211,7 @@ def _cut(
 
 
 def _title_of(draft: SourceDraft, piece: Piece) -> str | None:
-    """Return ``file · symbol, symbol`` of code, ``title · term`` of an entry; None for what is neither."""
+    """Return ``file · symbol, symbol`` of code, ``title · term`` of an entry, else None."""
     # a source is called by the title of its first chunk
     names = ", ".join(piece.headings) if draft.kind == "code" else piece.term if piece.start else ""
     return f"{draft.title} · {names}"[:MAX_TITLE_CHARS] if names else None

@@ -117,7 +117,7 @@ class _Scanner:
         self._ended = False
 
     def _explains_term(self, bare: str, indent: int, offset: int) -> bool:
-        """Take a line that begins to explain a term: ``: like this``, below a line with the term."""
+        """Take a line that explains a term, ``: like this``, below the line with the term."""
         if bare[0] != ":" or bare[1:2] not in (" ", "\t") or indent >= 4 or self._list:
             return False
         if not self._explains:

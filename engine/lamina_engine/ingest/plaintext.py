@@ -92,7 +92,7 @@ class _Scanner:
         return self._block(i, offset, indent)
 
     def _block(self, i: int, offset: int, indent: int) -> int:
-        """Note a block that is no section and no entry, and return how many lines it has."""
+        """Note a block that is no section and no entry; return how many lines it has."""
         bare = self._lines[i].lstrip()
         if indent == self._base and (bare.startswith((".. ", ">>>")) or bare.rstrip() == ".."):
             return self._literal(i, offset, 1)
@@ -101,7 +101,7 @@ class _Scanner:
         return self._prose(i, offset)
 
     def _end_entries(self, indent: int) -> int:
-        """End the entries that a line with so much indentation is not in; return the level of the outermost, else 0."""
+        """End the entries that a line so far indented is not in; return their least level or 0."""
         ended = 0
         while self._entries and indent <= self._entries[-1]:
             self._entries.pop()
@@ -110,7 +110,7 @@ class _Scanner:
         return ended
 
     def _entry(self, i: int, indent: int) -> tuple[str, int] | None:
-        """Return what an entry that begins at line ``i`` explains, and how many lines say that."""
+        """Return the term of an entry that begins at line ``i``, and how many lines say it."""
         line = self._lines[i]
         bare, below = line.strip(), self._lines[i + 1 : i + 2]
         if indent != self._base:
@@ -135,7 +135,7 @@ class _Scanner:
         return stop - i
 
     def _indent_from(self, i: int) -> int:
-        """Return the indentation of the first line from line ``i`` on that is not blank; -1 without one."""
+        """Return the indentation of the first line, from ``i`` on, with text; -1 without one."""
         while i < len(self._lines) and not self._lines[i].strip():
             i += 1
         return _indent(self._lines[i]) if i < len(self._lines) else -1
