@@ -127,7 +127,7 @@ def format_local(us: int, tz: str) -> str:
         moment = (EPOCH + timedelta(microseconds=us)).astimezone(zone(tz))
     except OverflowError:
         return ""
-    return f"{moment:%Y-%m-%d}" if moment.hour == moment.minute == 0 else f"{moment:%Y-%m-%d %H:%M}"
+    return str(moment.date()) if moment.hour == moment.minute == 0 else f"{moment.date()} {moment:%H:%M}"
 
 
 @functools.lru_cache(maxsize=8_192)

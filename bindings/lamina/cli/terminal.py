@@ -207,11 +207,15 @@ def short_date(instant: str | None) -> str:
     if not instant:
         return ""
     own = zone(_zones[0])
-    moment = datetime.fromisoformat(instant).astimezone(own)
-    if moment.hour == moment.minute == 0:  # a date alone was read in the vault's zone
-        return f"{moment:%Y-%m-%d}"
-    moment = moment.astimezone() if own is UTC else moment
-    return f"{moment:%Y-%m-%d %H:%M}" + ("Z" if not moment.utcoffset() else "")
+    moment = datetime.fromisoformat(instant)
+    try:
+        moment = moment.astimezone(own)
+        if moment.hour == moment.minute == 0:  # a date alone was read in the vault's zone
+            return str(moment.date())
+        moment = moment.astimezone() if own is UTC else moment
+    except OverflowError:  # the zone leads out of the years 1 to 9999: Go's zero time, a date that means "never"
+        moment = moment.astimezone(UTC)
+    return f"{moment.date()} {moment:%H:%M}" + ("Z" if not moment.utcoffset() else "")  # %Y gives the year 1 one digit
 
 
 def headline(*parts: str | None) -> str:
