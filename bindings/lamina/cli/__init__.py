@@ -93,8 +93,6 @@ def _run(given: list[str]) -> int:
     except click.ClickException as error:
         error.show()
         return error.exit_code
-    except click.Abort:
-        return command.print_error("interrupted", command.INTERRUPTED)
     return failed or codes[0]
 
 

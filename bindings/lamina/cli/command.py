@@ -87,7 +87,7 @@ def exit_code(work: Callable[[], None], *, debug: bool = False) -> int:
         sys.stdout.flush()
     except (click.ClickException, click.exceptions.Exit):  # wrong usage; a command that set its own code
         raise
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, click.Abort):  # click makes one of what reaches it before a command runs
         return print_error("interrupted; committed work is kept", INTERRUPTED)
     except Exception as error:
         if isinstance(error, OSError) and error.errno == errno.EPIPE:
@@ -197,11 +197,22 @@ class Call:
         )
 
 
+class FilePath(click.Path):
+    """A path that is not empty: an empty one comes from a variable that is not set, and would mean another place."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path."""
+        if value == "":
+            self.fail("it is empty; give a path, or leave it out", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 def call_options() -> list[click.Parameter]:
     """Return the options of every command; they may also come before its name."""
     return [
         click.Option(
             ["--vault"],
+            type=FilePath(),
             metavar="PATH",
             help="Folder or address of the vault. [default: $LAMINA_VAULT, else the nearest .lamina]",
         ),

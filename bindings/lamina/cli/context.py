@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lamina.cli.command import PROBLEM, SETTINGS, Call, call_options, command, embedder_option, print_error
+from lamina.cli.command import PROBLEM, SETTINGS, Call, FilePath, call_options, command, embedder_option, print_error
 from lamina_engine.errors import InvalidArgument, InvalidConfig, LaminaError
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ _MAX_STDIN = 1_000_000
 @click.option("--project", metavar="NAME", help="Only chunks of this project.")
 @click.option("--agent", metavar="NAME", help="Only handoffs of this agent.")
 @click.option(
-    "--repo", type=click.Path(path_type=Path), default=Path(), show_default="the working directory",
+    "--repo", type=FilePath(path_type=Path), default=Path(), show_default="the working directory",
     help="Git work tree whose commits since the last session are listed.",
 )  # fmt: skip
 @click.option(
@@ -77,7 +77,7 @@ def bootstrap(
 )
 @click.option("--project", metavar="NAME", help="Only chunks of this project.")
 @click.option(
-    "--repo", type=click.Path(path_type=Path), default=Path(), show_default="the working directory",
+    "--repo", type=FilePath(path_type=Path), default=Path(), show_default="the working directory",
     help="Folder that the agent works in, by which its project is known.",
 )  # fmt: skip
 @embedder_option

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import click
 
-from lamina.cli.command import Call, command
+from lamina.cli.command import Call, FilePath, command
 from lamina.cli.recalling import hit_lines
 from lamina.cli.sessions import story_lines
 from lamina.cli.terminal import bold, printable
@@ -252,7 +252,7 @@ class Step:
 
 
 @command("demo", "lamina demo", "lamina demo --keep tour && lamina --vault tour recall 'who is on call'")
-@click.option("--keep", type=click.Path(path_type=Path), metavar="PATH", help="Create the vault there and keep it.")
+@click.option("--keep", type=FilePath(path_type=Path), metavar="PATH", help="Create the vault there and keep it.")
 def demo(call: Call, keep: Path | None) -> None:
     """Show what Lamina does on a small vault of its own.
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from lamina.cli.command import Call, command, embedder_choice, embedder_option
+from lamina.cli.command import Call, FilePath, command, embedder_choice, embedder_option
 from lamina.cli.terminal import bold, printable
 from lamina.progress import reporter
 from lamina.vault import Vault, open_vault
@@ -36,7 +36,7 @@ _DEFAULT: Final = "default"
 
 
 @command("eval", "lamina eval set.jsonl", "lamina eval locomo.json --profile all -k 1 -k 10 --json")
-@click.argument("path", metavar="SET", type=click.Path(path_type=Path))
+@click.argument("path", metavar="SET", type=FilePath(path_type=Path))
 @click.option(
     "--profile", "profiles", multiple=True, metavar="NAME", help="May be repeated; all for every built-in one."
 )
@@ -136,7 +136,7 @@ METHODS: Final = ("lexical", "vector", "facts", "hybrid")
     "lamina eval kg questions.jsonl --method facts --verbose",
     "lamina eval kg --category PEOPLE --json",
 )
-@click.argument("questions", metavar="[QUESTIONS]", required=False, type=click.Path(path_type=Path))
+@click.argument("questions", metavar="[QUESTIONS]", required=False, type=FilePath(path_type=Path))
 @click.option("--method", type=click.Choice(METHODS), default="hybrid", show_default=True, help="How files are found.")
 @click.option("--category", metavar="NAME", help="Only these questions.")
 @click.option(
@@ -146,9 +146,7 @@ METHODS: Final = ("lexical", "vector", "facts", "hybrid")
               help="Exit 1 below this share of passes.")  # fmt: skip
 @click.option("--world", "worlds", multiple=True, metavar="NAME", help="Only this invented world; may be repeated.")
 @click.option("--verbose", is_flag=True, help="Show every question.")
-@click.option(
-    "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Also write JSON there."
-)
+@click.option("--output", type=FilePath(path_type=Path, dir_okay=False), metavar="FILE", help="Also write JSON there.")
 @embedder_option
 def kg(
     call: Call, questions: Path | None, method: str, category: str | None, top_k: int, at_least: float, worlds: tuple[str, ...],

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from lamina.cli.command import SETTINGS, Call, call_options, command, limit_option
+from lamina.cli.command import SETTINGS, Call, FilePath, call_options, command, limit_option
 from lamina.cli.terminal import bold, clip, columns, count_of, dim, headline, printable, short_date, table, width, wrap
 from lamina_engine.clock import format_instant
 
@@ -261,7 +261,7 @@ def ask(call: Call, question: str, related: bool, **options: Any) -> None:
 
 
 @command("seed", "lamina facts seed team.toml")
-@click.argument("path", type=click.Path(path_type=Path))
+@click.argument("path", type=FilePath(path_type=Path))
 @click.option("--strict", is_flag=True, help="Reject unregistered predicates.")
 def seed(call: Call, path: Path, strict: bool) -> None:
     """Read a TOML or YAML file of entities, aliases, facts and relations.
@@ -285,7 +285,7 @@ def seed(call: Call, path: Path, strict: bool) -> None:
 
 
 @command("extract", "lamina facts extract", "lamina facts extract observations.txt", "agent | lamina facts extract -")
-@click.argument("path", required=False, type=click.Path(path_type=Path, allow_dash=True))
+@click.argument("path", required=False, type=FilePath(path_type=Path, allow_dash=True))
 @click.option("--source", metavar="TEXT", help="Source of the chunks. [default: the file's name]")
 @click.option("--session", metavar="NAME", help="Session of the chunks.")
 @click.option("--judge", is_flag=True, help="Also ask the language model behind $LAMINA_JUDGE_URL.")
@@ -343,7 +343,7 @@ def contradictions(call: Call, judge: bool, max_tokens: int) -> None:
 
 
 @command("import", "lamina facts import facts.db", "lamina facts import facts.jsonl")
-@click.argument("path", type=click.Path(path_type=Path))
+@click.argument("path", type=FilePath(path_type=Path))
 def import_(call: Call, path: Path) -> None:
     """Read an openclaw facts.db, or the output of `lamina export --format facts`."""
     with call.open() as vault:

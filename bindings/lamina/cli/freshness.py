@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from lamina.cli.command import Call, Where, command, filter_options, limit_option
+from lamina.cli.command import Call, FilePath, Where, command, filter_options, limit_option
 from lamina.cli.terminal import (
     bold,
     chunk_table,
@@ -47,7 +47,7 @@ _TIER: Final = click.option("--tier", type=click.Choice(_TIERS), help="Only this
     "lamina freshness --json",
 )
 @click.option(
-    "--repo", type=click.Path(path_type=Path), metavar="PATH", help="Only chunks whose file lies in this work tree."
+    "--repo", type=FilePath(path_type=Path), metavar="PATH", help="Only chunks whose file lies in this work tree."
 )
 @_TIER
 @click.option("--needs-review", is_flag=True, help="Show only chunks that need a review.")

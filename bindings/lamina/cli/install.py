@@ -9,7 +9,7 @@ from typing import Final
 
 import click
 
-from lamina.cli.command import Call, command
+from lamina.cli.command import Call, FilePath, command
 from lamina.cli.terminal import bold, dim, printable
 from lamina.install.agents import AGENTS, Agent, Options, find_agent, program_path
 from lamina.install.files import (
@@ -137,7 +137,7 @@ def doctor(call: Call, agent: str | None) -> None:
 
 
 @command("plugin", "lamina plugin dist/lamina-plugin --agent claude-code")
-@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument("folder", metavar="DIR", type=FilePath(path_type=Path))
 @click.option(
     "--agent",
     type=click.Choice(["claude-code", "codex"]),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lamina.cli.command import Call, command, executor_options, limit_option, quiet_libraries
+from lamina.cli.command import Call, FilePath, command, executor_options, limit_option, quiet_libraries
 from lamina.cli.terminal import bold, count_of, dim, printable, short_id, table
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def _cluster_lines(report: ClusterReport) -> Iterator[str]:
 @command("topics", "lamina topics", "lamina topics tef020a8b", "lamina topics --map topics.html")
 @click.argument("topic", required=False, metavar="[ID]")
 @click.option(
-    "--map", "path", type=click.Path(path_type=Path, dir_okay=False), help="Write the map as a page of one file."
+    "--map", "path", type=FilePath(path_type=Path, dir_okay=False), help="Write the map as a page of one file."
 )
 @limit_option(_SHOWN, "lines")
 def topics(call: Call, topic: str | None, path: Path | None, limit: int) -> None:

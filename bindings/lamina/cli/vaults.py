@@ -22,6 +22,7 @@ from lamina.cli.command import (
     EMBEDDERS,
     PROBLEM,
     Call,
+    FilePath,
     Where,
     command,
     embedder_choice,
@@ -120,7 +121,7 @@ def _make(place: str, settings: str | None) -> None:
 
 
 @command("trust", "lamina trust", "lamina trust ~/src/shop/.lamina")
-@click.argument("path", required=False, type=click.Path(path_type=Path))
+@click.argument("path", required=False, type=FilePath(path_type=Path))
 def trust(call: Call, path: Path | None) -> None:
     """Trust a vault that came with a clone, or belongs to another user.
 
@@ -205,7 +206,7 @@ def _size(count: int) -> str:
     "export", "lamina export notes.jsonl", "lamina export api.parquet --project api",
     "lamina export - | lamina import - --vault copy",
 )  # fmt: skip
-@click.argument("path", type=click.Path(path_type=Path, allow_dash=True))
+@click.argument("path", type=FilePath(path_type=Path, allow_dash=True))
 @click.option(
     "--format", type=click.Choice(["jsonl", "parquet", "clawpy", "facts", "links", "graph-json"]),
     help="Format. [default: taken from the file name]",
@@ -236,7 +237,7 @@ def export(call: Call, path: Path, format: ExportFormat | None, where: Where | N
 
 
 @command("import", "lamina import notes.jsonl", "lamina import - < notes.jsonl")
-@click.argument("path", type=click.Path(path_type=Path, allow_dash=True))
+@click.argument("path", type=FilePath(path_type=Path, allow_dash=True))
 @click.option("--forgotten", is_flag=True, help="Bring back what was forgotten here.")
 @embedder_option
 def import_(call: Call, path: Path, forgotten: bool, embedder: str | None) -> None:
@@ -336,7 +337,7 @@ def _compact_line(report: CompactReport) -> str:
 
 
 @command("backup", "lamina backup ~/backups/memory-2026-03-01")
-@click.argument("path", type=click.Path(path_type=Path))
+@click.argument("path", type=FilePath(path_type=Path))
 def backup(call: Call, path: Path) -> None:
     """Copy the vault while others use it."""
     with call.open(mode="r") as vault:
