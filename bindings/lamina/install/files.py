@@ -91,14 +91,19 @@ class Installed:
 
     def paths(self, agent: str) -> list[Path]:
         """Return the files that hold an agent's entries, by their notes."""
-        found = []
+        return [Path(note["path"]) for note in self._notes() if agent in note.get("agents", [])]
+
+    def made_above(self, path: Path) -> list[str]:
+        """Return the folders above a file that were made for other files, innermost first."""
+        made = {folder for note in self._notes() for folder in note.get("made", [])}
+        return [folder for folder in map(str, path.parents) if folder in made]
+
+    def _notes(self) -> Iterator[dict[str, Any]]:
         with contextlib.suppress(OSError):
             for place in sorted(self.folder.glob("*.json")):
                 with contextlib.suppress(OSError, ValueError):
-                    note = json.loads(place.read_bytes())
-                    if agent in note["agents"]:
-                        found.append(Path(note["path"]))
-        return found
+                    if isinstance(note := json.loads(place.read_bytes()), dict):
+                        yield note
 
     def _place(self, path: Path) -> Path:
         name = hashlib.blake2b(os.fsencode(path), digest_size=12).hexdigest()
@@ -130,7 +135,8 @@ def apply_install(target: Target, change: Change, agent: str, installed: Install
     note = installed.note(target.path)
     former = _former(target.path, change.before, installed)
     before = former[0] if former is not None else change.before
-    made, is_new = _missing_folders(target.path.parent), change.before is None
+    made = [*_missing_folders(target.path.parent), *installed.made_above(target.path)]
+    is_new = change.before is None
     if former is not None or (note and not is_new and (target.content is not None or holds_entries(target.path))):
         made, is_new = note.get("made", []), note.get("is_new", False)  # edited since, and still the file of then
     if former is None and change.before is not None and target.content is None:

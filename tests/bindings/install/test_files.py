@@ -380,3 +380,14 @@ def test_skills_are_what_agents_can_read() -> None:
         assert facts["name"] == name
         assert len(facts["description"]) <= 300
         assert len(body.splitlines()) <= 150
+
+
+@pytest.mark.parametrize("order", [("copilot", "vscode"), ("vscode", "copilot")])
+def test_a_folder_that_two_agents_share_goes_with_the_last_of_them(home: Path, order: tuple[str, str]) -> None:
+    before = everything(home)
+    for agent in ("copilot", "vscode"):
+        run("install", agent)
+    for agent in order:
+        run("uninstall", agent)
+    left = everything(home)
+    assert {name for name in left if not ".config".startswith(name.partition("/")[0])} == set(before)
