@@ -6,6 +6,7 @@ Both kinds speak the Arrow PyCapsule protocol, so ``pa.table(hits)`` and DuckDB'
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, TypeVar, cast, overload
@@ -238,6 +239,8 @@ class Hits(Results["Hit"]):
 
     def scoring(self, least: float) -> Hits:
         """Return the hits that score at least so much, with what else is known of the recall."""
+        if math.isnan(least):
+            raise InvalidArgument("a least score of NaN holds for no hit; give a number")
         found = copy(self)
         found._records = tuple(hit for hit in self if hit.score >= least)
         return found

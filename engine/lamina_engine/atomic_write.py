@@ -42,6 +42,10 @@ def atomic_write(path: Path) -> Iterator[Path]:
         aside.replace(target)
         if os.name != "nt":
             _fsync(target.parent)
+    except OSError as error:
+        if error.filename == str(aside):
+            error.filename = str(path)  # nobody knows of the temporary one
+        raise
     finally:
         with contextlib.suppress(OSError):
             aside.unlink(missing_ok=True)

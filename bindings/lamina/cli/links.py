@@ -238,7 +238,7 @@ def traverse(
     with call.open(mode="r", embedder=embedder) as vault:
         found = vault.traverse(query if query is not None else list(anchors), relations=relations or None, **options)
     document = {"query": query, "from": list(anchors), "hits": [near.to_dict() for near in found]}
-    call.answer(document, lambda: _near_lines(found))
+    call.answer(document, lambda: _near_lines(found) if found else ["no chunk matches the question"])
 
 
 @command("similar", "lamina similar 4f1c09a2b7 -k 3")
