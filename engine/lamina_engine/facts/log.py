@@ -301,7 +301,9 @@ def entity_row(kg: FactView, name: str, type: str | None = None, *, part: bool =
         more = f" and {len(found.entities) - _LISTED} more" if len(found.entities) > _LISTED else ""
         raise AmbiguousEntity(f"{name!r} may be any of {ids}{more}; give one of these ids, or a type")
     if found.entity is None:
-        raise EntityNotFound(f"no entity is called {name!r}; a fact about it (`lamina facts add`), or vault.facts.add_entity, makes one")
+        raise EntityNotFound(
+            f"no entity is called {name!r}; a fact about it (`lamina facts add`), or vault.facts.add_entity, makes one"
+        )
     return found.entity.row
 
 

@@ -294,18 +294,17 @@ class _Run:
     def _without_sessions(
         self, entries: list[FileEntry], everything: Mapping[str, Source], folder: Path
     ) -> list[FileEntry]:
-        """Set session files aside: known ones, and new JSON lines that begin like one."""
+        """Set session files aside: known ones, new JSON lines that begin like one, and new exports of chats."""
         if self.kind != "auto":
             return entries
         rest: list[FileEntry] = []
         for entry in entries:
-            known = (
-                everything.get(sources.absolute_path(folder.as_posix(), entry.path)) if entry.kind == "jsonl" else None
-            )
+            may_be = entry.kind == "jsonl" or entry.path.lower().endswith(".json")
+            known = everything.get(sources.absolute_path(folder.as_posix(), entry.path)) if may_be else None
             if known is not None:
                 found = known.facts.settings.startswith(SESSIONS_MARK)
             else:
-                found = entry.kind == "jsonl" and _is_session(entry)
+                found = may_be and _is_session(entry)
             (self.sessions if found else rest).append(entry)
         return rest
 
@@ -511,11 +510,21 @@ def _as_record(draft: SourceDraft, i: int) -> dict[str, Any]:
     }
 
 
+_HEAD_BYTES: Final = 1 << 16
+"""Bytes of a JSON document in which the messages of an export of chats begin; looking closer costs 0.1 s."""
+
+
 def _is_session(entry: FileEntry) -> bool:
+    from lamina_engine.sessions import chats
     from lamina_engine.sessions.reading import format_of
 
     try:
-        return format_of(entry.absolute, "jsonl") is not None
+        if entry.kind == "jsonl":
+            return format_of(entry.absolute, "jsonl") is not None
+        # other transcripts in JSON lie in their agents' own folders, and their keys in documents of other kinds
+        with entry.absolute.open("rb") as file:
+            head = file.read(_HEAD_BYTES)
+        return chats.MESSAGES.search(head) is not None and format_of(entry.absolute, "json") == chats.NAME
     except Exception:  # reported when it is read
         return False
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
@@ -13,6 +14,8 @@ from lamina_engine.sessions.tooltext import IMAGE, RESULT_CHARS, result_text, te
 CLAUDE: Final = "claude.ai"
 CHATGPT: Final = "chatgpt"
 NAME: Final = "chats"
+MESSAGES: Final = re.compile(rb'"chat_messages"\s*:\s*\[|"author"\s*:\s*\{\s*"role"\s*:')
+"""How messages begin in an export, of Claude.ai and of ChatGPT."""
 
 
 class ChatReader:

@@ -4,7 +4,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from lamina_engine.clock import parse_instant
+from lamina_engine.ingest.pipeline import ingest as ingest_all
 from lamina_engine.memory import Memory
 from tests.engine.sessions.transcripts import at, ingest, links, records, texts
 
@@ -89,3 +92,57 @@ def test_a_new_export_of_the_same_talk_changes_nothing_but_what_is_new(memory: M
     report = ingest(memory, path)
     assert (report.updated, report.chunks) == (1, 2)
     assert before["id"] in {record["id"] for record in records(memory)}
+
+
+def chatgpt(title: str, question: str, answer: str) -> dict[str, Any]:
+    def message(role: str, text: str) -> dict[str, Any]:
+        return {
+            "author": {"role": role},
+            "create_time": 1_768_471_200.5,
+            "content": {"content_type": "text", "parts": [text]},
+        }
+
+    mapping = {
+        "r": {"id": "r", "message": None, "parent": None, "children": ["u"]},
+        "u": {"id": "u", "message": message("user", question), "parent": "r", "children": ["a"]},
+        "a": {"id": "a", "message": message("assistant", answer), "parent": "u", "children": []},
+    }
+    return {"title": title, "create_time": 1_768_471_200.5, "mapping": mapping, "current_node": "a"}
+
+
+def test_an_export_of_chats_in_a_folder_of_notes_is_read_as_chats(memory: Memory, tmp_path: Path) -> None:
+    # it was read as source code: lines of JSON in place of what was said
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (notes / "bike.md").write_text("# Bike\n\nThe chain is a KMC X11.\n")
+    (notes / "conversations.json").write_text(
+        json.dumps([chatgpt("Bike repair", "how often to oil it?", "Every 200 km.")])
+    )
+    (notes / "claude-export.json").write_text(
+        json.dumps([claude("c1", ("human", "Wie alt wird ein Siphon?"), ("assistant", "20 Jahre."))])
+    )
+    report = ingest_all(memory, [str(notes)])
+    assert (report.added, report.problems) == (3, [])
+    found = {record["type"]: record["agent"] for record in records(memory, "type", "agent")}
+    assert found == {"note": None, "conversation": found["conversation"]}
+    assert sorted(record["text"] for record in records(memory, "type", "text")) == [
+        "# Bike\n\nThe chain is a KMC X11.\n", "[User]\nWie alt wird ein Siphon?\n\n[Assistant]\n20 Jahre.",
+        "[User]\nhow often to oil it?\n\n[Assistant]\nEvery 200 km.",
+    ]  # fmt: skip
+    again = ingest_all(memory, [str(notes)])
+    assert (again.added, again.updated, again.unchanged) == (0, 0, 3)
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"mapping": {"properties": {"author": {"type": "keyword"}, "title": {"type": "text"}}}},  # of a search engine
+        {"openapi": "3.1.0", "info": {"title": "Chat"}, "paths": {"/messages": {"parts": []}}},
+        [{"name": "mapping", "author": "Ann", "children": 2}],
+        {"projectHash": "x", "messages": []},
+    ],
+)
+def test_other_documents_of_json_stay_what_they_are(memory: Memory, tmp_path: Path, document: object) -> None:
+    (tmp_path / "a.json").write_text(json.dumps(document, indent=1))
+    ingest_all(memory, [str(tmp_path)])
+    assert [record["type"] for record in records(memory, "type")] == ["implementation"]
