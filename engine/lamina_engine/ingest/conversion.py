@@ -6,7 +6,9 @@ out is Markdown, or the pages of a PDF. A foreign file may be anything: every fa
 
 from __future__ import annotations
 
+import contextlib
 import io
+import logging
 import re
 import zipfile
 from bisect import bisect_left
@@ -567,13 +569,26 @@ def _joined(value: object) -> str:
 # ---------------------------------------------------------------------- PDF and DOCX
 
 
+@contextlib.contextmanager
+def _quiet(library: str) -> Iterator[None]:
+    """Keep a library's log still: what it says names no file, and what it cannot read is a problem of its file."""
+    log = logging.getLogger(library)
+    before = log.level
+    log.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        log.setLevel(before)
+
+
 def _convert_pdf(data: bytes) -> Converted | Refusal:
     import pypdf
 
-    reader = pypdf.PdfReader(io.BytesIO(data))
-    if reader.is_encrypted and not reader.decrypt(""):
-        return Refusal("encrypted", "the PDF is encrypted; save a copy without its password")
-    pages = [(page.extract_text() or "").replace("\x00", "").strip() for page in reader.pages]
+    with _quiet("pypdf"):
+        reader = pypdf.PdfReader(io.BytesIO(data))
+        if reader.is_encrypted and not reader.decrypt(""):
+            return Refusal("encrypted", "the PDF is encrypted; save a copy without its password")
+        pages = [(page.extract_text() or "").replace("\x00", "").strip() for page in reader.pages]
     if not any(pages):
         return Refusal("empty", f"{len(pages)} pages without text, so these are pictures; run it through OCR first")
     about = reader.metadata

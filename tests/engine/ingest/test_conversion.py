@@ -236,6 +236,14 @@ def test_docx_and_pdf_by_their_extras(tmp_path: Path) -> None:
     assert read_source(_pdf([""]), "scan.pdf").problems[0].code == "empty"
 
 
+def test_a_broken_pdf_is_told_with_its_name_alone(caplog: pytest.LogCaptureFixture) -> None:
+    # the library's own "EOF marker not found" stood on the terminal, and named no file
+    pytest.importorskip("pypdf", reason="the extra pdf is not installed")
+    assert read_source(b"%PDF-1.4\nnot really\n", "a.pdf").problems[0].code == "failed"
+    assert "heating" in text(read_source(_pdf(["A page about heating."]) + b"\njunk after the end", "b.pdf"))
+    assert caplog.records == []
+
+
 def test_what_is_not_read_is_counted_by_suffix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # stranger 15
     notes = tmp_path / "notes"
     notes.mkdir()
