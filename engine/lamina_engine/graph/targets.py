@@ -13,6 +13,7 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Mapping
 from typing import Final, NamedTuple
+from urllib.parse import unquote
 
 NOTE_SUFFIXES: Final = (".md", ".markdown", ".rst", ".txt")
 """Suffixes that a link may leave out, in order of preference."""
@@ -21,6 +22,7 @@ _INDEX_NAMES: Final = ("README", "index", "Index", "_index")
 _SIGNS: Final = re.compile(r"[^\w\s-]+")
 _JOINED: Final = re.compile(r"[\s_-]+")
 _JOINED_IN_LINE: Final = re.compile(r"(?:[^\S\n]|[_-])+")
+_NAMESPACE: Final = re.compile(r"(?<=[^\W_])___(?=[^\W_])")
 _SCHEME: Final = re.compile(r"^https?://(?:www\.)?")
 _NUMBERED: Final = re.compile(r"(?:^|/)(pep|rfc)-?0*(\d+)\.[a-z]+\Z", re.IGNORECASE)
 
@@ -69,7 +71,9 @@ class TargetResolver:
             self._by_name[fold(name)].append(parts)
         if note.title:
             self._titles[fold(note.title)].append(source)
-        for alias in note.aliases:
+        stem = _names(parts[-1])[0]
+        page = page_of_name(stem)
+        for alias in (*note.aliases, *((page,) if page != stem else ())):
             self._aliases[fold(alias)].append(source)
         for url in note.urls:
             self._urls[url_key(url)].append(source)
@@ -187,6 +191,15 @@ def _names(name: str) -> tuple[str, ...]:
         if name.lower().endswith(suffix) and len(name) > len(suffix):
             return name[: -len(suffix)], name
     return (name,)
+
+
+def page_of_name(stem: str) -> str:
+    """Return the page that a note's file is named after, where its name cannot hold all signs of it.
+
+    Logseq writes ``Book/Dune`` as ``Book___Dune``, in older folders as ``Book%2FDune``, and links say the page.
+    """
+    page = unquote(_NAMESPACE.sub("/", stem))
+    return page if page.isprintable() and "\ufffd" not in page else stem
 
 
 def fold(name: str) -> str:

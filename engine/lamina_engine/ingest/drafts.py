@@ -17,6 +17,7 @@ from lamina_engine.errors import InvalidArgument
 from lamina_engine.graph import hyperlinks
 from lamina_engine.graph.code_spans import code_ranges
 from lamina_engine.graph.references import SourceLink
+from lamina_engine.graph.targets import page_of_name
 from lamina_engine.ingest import code, markdown, plaintext, walk
 from lamina_engine.ingest.chunking import ChunkLimits, Outline, Piece, split
 from lamina_engine.ingest.classify import KNOWN_TYPES, Rules, classify, clean_type
@@ -251,20 +252,24 @@ def _choose_title(draft: SourceDraft, found: Outline, redactor: Redactor | None)
     if not title:
         named = mask(draft.source, redactor)  # before its joiners become spaces: a token would no longer look like one
         draft.redactions += len(named.spans)
-        title = _title_of_path(named.text, draft.kind)
+        path = PurePosixPath(named.text)
+        if draft.kind == "markdown" and (page := page_of_name(path.stem)) != path.stem:
+            stem = mask(page, redactor)  # encoded, a token did not look like one
+            draft.redactions += len(stem.spans)
+            title = _title_of_stem(stem.text)
+        else:
+            title = path.name if draft.kind == "code" else _title_of_stem(path.stem)
+        title = title or path.name
         draft.title_is_name = True
     draft.title = title[:MAX_TITLE_CHARS]
 
 
-def _title_of_path(source: str, kind: str) -> str:
-    """Turn a file name into a title: dashes and underscores become spaces, except in dates."""
-    path = PurePosixPath(source)
-    if kind == "code":
-        return path.name
-    start, stop = date_span(path.stem) or (0, 0)
-    spaced = path.stem.replace("-", " ").replace("_", " ")
-    words = f"{spaced[:start]} {path.stem[start:stop]} {spaced[stop:]}" if stop else spaced
-    return " ".join(words.split()) or path.name
+def _title_of_stem(stem: str) -> str:
+    """Turn a file's name into a title: dashes and underscores become spaces, except in dates."""
+    start, stop = date_span(stem) or (0, 0)
+    spaced = stem.replace("-", " ").replace("_", " ")
+    words = f"{spaced[:start]} {stem[start:stop]} {spaced[stop:]}" if stop else spaced
+    return " ".join(words.split())
 
 
 def _without_title(found: Outline, title: str | None) -> list[Any]:

@@ -67,6 +67,16 @@ def test_targets(target: str, ref: str | None) -> None:
     assert leads_to(target) == ref
 
 
+@pytest.mark.parametrize("source", ["pages/Book%2FDune.md", "pages/Book___Dune.md"])
+def test_a_page_in_a_namespace_is_found_by_what_links_call_it(source: str) -> None:
+    # Logseq: the file's own heading is another title
+    resolver = TargetResolver({source: Note(title="About the book"), "pages/Dune.md": Note()})
+    found = [
+        resolver.find("wiki", target, "journals/2026_11_03.md").sources for target in ("Book/Dune", "book/dune", "Dune")
+    ]
+    assert found == [(source,), (source,), ("pages/Dune.md",)]
+
+
 def test_several_that_fit_alike_are_all_named() -> None:
     found = TargetResolver({name: Note() for name in SOURCES}).find("wiki", "Note", "b/c/Deep.md")
     assert found.sources == ("a/Note.md", "b/Note.md")

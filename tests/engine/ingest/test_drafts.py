@@ -119,10 +119,22 @@ def test_paths_of_headings_leave_out_the_title() -> None:
         ("x.rst", "Title\n=====\n\nwords", "Title"),
         ("read-me.txt", "# no heading", "read me"),
         (".md", "words", ".md"),
+        ("pages/Book%2FDune.md", "- a book", "Book/Dune"),  # Logseq's names of a page in a namespace
+        ("pages/Book___Dune.md", "- a book", "Book/Dune"),
+        ("pages/%C3%84rger%3F.md", "- ja", "Ärger?"),
+        ("50%DE off.md", "words", "50%DE off"),  # no UTF-8
+        ("a%00b.md", "words", "a%00b"),
+        ("__init___.md", "words", "init"),
+        ("a___b.py", "x = 1", "a___b.py"),
     ],
 )
 def test_titles(source: str, text: str, ref: str) -> None:
     assert read_source(text.encode(), source).title == ref
+
+
+def test_a_secret_that_a_name_encodes_is_masked_in_the_title() -> None:
+    draft = read_source(b"words", f"ghp%5F{'a1B2c3D4e5' * 4}"[:42] + ".md", redactor=Redactor())
+    assert (draft.title, draft.redactions > 0) == ("[redacted:github token]", True)
 
 
 def test_a_heading_of_absurd_length_is_cut_as_title() -> None:
