@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -203,3 +204,17 @@ def test_what_cannot_be_written_is_named_as_it_was_given(
     assert (code, out) == (1, "")
     assert f"{name}." in err
     assert ".tmp" not in err
+
+
+def test_a_file_that_gave_nothing_says_why_again_where_it_is_named(run: Run, tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (notes / "a.md").write_text("A note.")
+    (notes / "binary.md").write_bytes(b"\0\1\2")
+    for path in (notes / "a.md", notes / "binary.md"):
+        os.utime(path, (1_700_000_000, 1_700_000_000))
+    assert "binary" in run("ingest", str(notes))[1]
+    assert "2 unchanged" in run("ingest", str(notes))[1]
+    for _ in range(2):  # it said "1 unchanged", as of a file that is in the vault
+        assert "is NUL, so this is binary" in run("ingest", str(notes / "binary.md"))[1]
+    assert "1 unchanged" in run("ingest", str(notes / "a.md"))[1]

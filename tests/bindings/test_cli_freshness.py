@@ -116,3 +116,15 @@ def test_archive_tells_first_and_restore_brings_back(git: Git) -> None:
     assert document("restore", "own")["status"] == "active"
     assert "archived 1 chunk" in run("archive", "own", "--yes").stdout
     assert run("archive", "own", "--collection", "mine").exit_code == 2
+
+
+def test_what_to_do_about_a_deleted_file_is_told_to_the_end(git: Git, monkeypatch: pytest.MonkeyPatch) -> None:
+    # it was cut at the edge of the terminal, before the only word that says what to do
+    monkeypatch.setenv("COLUMNS", "60")
+    (git.root / "a.md").unlink()
+    git.later()
+    git("commit", "-qam", "a is gone")
+    run("freshness")
+    said = run("refresh", "--tier", "expired").stdout
+    assert "invalidate it if it is no longer true" in " ".join(said.split())
+    assert all(len(line) <= 60 for line in said.splitlines())

@@ -22,6 +22,7 @@ from lamina.cli.terminal import (
     short_id,
     table,
     width,
+    wrap,
 )
 
 if TYPE_CHECKING:
@@ -154,17 +155,21 @@ def _refresh_lines(report: RefreshReport) -> Iterator[str]:
     counts = [(name, f"{count:,}") for name, count in report.counts.items() if count]
     yield from table([*counts, ("new", f"{report.added:,}" if report.added else "")], indent=2)
     changed = [item for item in report.items if item.action not in ("unchanged", "work")]
-    yield from map(_refresh_line, changed)
+    for item in changed:
+        yield from _item_lines(item)
     for item in report.work:
         yield ""
         yield printable(item.prompt, lines=True).rstrip("\n")
     yield from (f"lamina: {printable(problem)}" for problem in report.problems)
 
 
-def _refresh_line(item: RefreshItem) -> str:
-    id_ = short_id(item.id)
-    text = headline(item.source, item.reason)
-    return f"{bold(id_)}  {item.action:<10}  " + clip(text, max(20, columns() - width(f"{id_}  {item.action:<10}  ")))
+def _item_lines(item: RefreshItem) -> Iterator[str]:
+    """Yield an item in whole lines: its reason ends with what to do."""
+    id_, action = short_id(item.id), f"{item.action:<10}"
+    indent = width(f"{id_}  {action}  ")
+    first, *more = wrap(headline(item.source, item.reason), max(20, columns() - indent))
+    yield f"{bold(id_)}  {action}  {first}"
+    yield from (" " * indent + line for line in more)
 
 
 @command("review", 'lamina review 4f1c09a2b7 --reason "the API was removed"', "lamina review 4f1c09a2b7 --done")

@@ -229,7 +229,8 @@ class _Run:
         everything = {path: s for path, s in everything.items() if not s.facts.settings.startswith(_MARKS)}
         known = sources.sources_below(everything, folder)
         if folder != top:  # a file by itself says nothing about those beside it
-            known = {name: source for name, source in known.items() if name == top.name}
+            # and one that gave nothing is read again: who names it wants to know why
+            known = {name: source for name, source in known.items() if name == top.name and source.facts.chunks}
         present = {name: source.facts for name, source in known.items() if source.state != REMOVED}
         paths = [entry.path for entry in entries if entry.path not in known]
         forgotten = sources.forgotten_sources(everything, folder, paths)
