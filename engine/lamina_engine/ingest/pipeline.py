@@ -240,6 +240,9 @@ class _Run:
         readings, problems = self._hash(plan.to_read)
         self._add_problems(problems)
         unseen = {problem.source for problem in (*seen.problems, *problems)} | unreadable
+        # a hidden folder, say, that somebody named: this walk passes it by, and what it holds is still there
+        apart = (path for path in plan.missing if known[path].root != folder.as_posix())
+        unseen.update(path for path in apart if Path(known[path].path).is_file())
         changes = sources.resolve_changes(present, plan, readings, unseen=unseen)
         former = {move.source: known[move.former] for move in changes.moved}
         former |= {name: known[name] for name in changes.changed}

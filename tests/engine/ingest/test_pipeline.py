@@ -489,3 +489,21 @@ def test_a_key_in_base64_that_was_cut_off_stops_no_ingest(lexical_vault: Vault, 
     assert not any(cut in chunk.text for chunk in lexical_vault.list(limit=None))
     lexical_vault.recall(f"client-key-data: {cut}")
     lexical_vault.add(f"client-key-data: {cut}")
+
+
+@pytest.mark.parametrize("place", [".private", "build", "vendor/old", "node_modules/pkg", "templates"])
+def test_what_was_named_stays_where_a_wider_ingest_passes_it_by(lexical_vault: Vault, folder: Path, place: str) -> None:
+    # `lamina ingest .private` and then `lamina ingest .` removed what the first had read
+    write(folder, f"{place}/a.md", "The plan of the house.")
+    write(folder, f"{place}/b.md", "The key is under the mat.")
+    write(folder, "c.md", "Another note.")
+    assert lexical_vault.ingest(folder / place).added == 2
+    assert counts(lexical_vault.ingest(folder)) == (1, 0, 0, 0, 0, 0)
+    assert {chunk.text for chunk in lexical_vault.list()} == {
+        "The plan of the house.", "The key is under the mat.", "Another note."
+    }  # fmt: skip
+    (folder / place / "a.md").unlink()
+    assert lexical_vault.ingest(folder).removed == 1, "this one is gone"
+    (folder / place / "b.md").rename(folder / "b.md")
+    assert lexical_vault.ingest(folder).moved == 1
+    assert len(lexical_vault.list()) == 2
