@@ -305,9 +305,11 @@ def _build(folder: Path) -> bytes:
 
 
 def _session(graph: str | bytes) -> Any:
+    # from 1.29 on it reports the process to Microsoft as it is loaded, before it can be told not to
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     import onnxruntime
 
-    onnxruntime.disable_telemetry_events()
+    onnxruntime.disable_telemetry_events()  # as before 1.29, on Windows, and where somebody else has loaded it
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import pickle
+import subprocess
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -70,6 +72,22 @@ def test_a_missing_weight_is_named() -> None:
     del tensors["encoder.layer.1.output.dense.bias"]
     with pytest.raises(KeyError, match=r"encoder\.layer\.1\.output\.dense\.bias"):
         build_encoder(tensors, SMALL)
+
+
+def test_loading_the_library_reports_nothing_and_leaves_no_trace(tmp_path: Path) -> None:
+    # onnxruntime 1.29 and later note the device and ask for mobile.events.data.microsoft.com as they are loaded
+    code = (
+        "from lamina_engine.embed import minilm\n"
+        "try:\n    minilm._session(b'')\n"
+        "except Exception: pass\n"  # it is no graph; the library is loaded by now
+        "import sys; assert 'onnxruntime' in sys.modules"
+    )
+    places = {name: str(tmp_path) for name in ("HOME", "TMPDIR", "XDG_CACHE_HOME", "APPDATA", "LOCALAPPDATA")}
+    known = {name: os.environ[name] for name in ("PATH", "PYTHONPATH", "SYSTEMROOT") if name in os.environ}
+    subprocess.run(
+        [sys.executable, "-c", code], env=known | places, check=True, timeout=60
+    )  # CI=1 would switch it off too
+    assert list(tmp_path.rglob("*")) == []
 
 
 pytest.importorskip("onnxruntime", reason="onnxruntime (lamina[quality]) is not installed")
