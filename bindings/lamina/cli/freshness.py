@@ -155,8 +155,7 @@ def _refresh_lines(report: RefreshReport) -> Iterator[str]:
     counts = [(name, f"{count:,}") for name, count in report.counts.items() if count]
     yield from table([*counts, ("new", f"{report.added:,}" if report.added else "")], indent=2)
     changed = [item for item in report.items if item.action not in ("unchanged", "work")]
-    for item in changed:
-        yield from _item_lines(item)
+    yield from (line for item in changed for line in _item_lines(item))
     for item in report.work:
         yield ""
         yield printable(item.prompt, lines=True).rstrip("\n")
