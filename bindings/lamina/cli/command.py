@@ -198,7 +198,10 @@ class Call:
 
 
 class FilePath(click.Path):
-    """A path that is not empty: an empty one comes from a variable that is not set, and would mean another place."""
+    """Path that is not empty.
+
+    An empty one comes from a variable that is not set, and would mean another place.
+    """
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the path."""

@@ -194,9 +194,10 @@ def _names(name: str) -> tuple[str, ...]:
 
 
 def page_of_name(stem: str) -> str:
-    """Return the page that a note's file is named after, where its name cannot hold all signs of it.
+    """Return the page that a note's file is named after.
 
-    Logseq writes ``Book/Dune`` as ``Book___Dune``, in older folders as ``Book%2FDune``, and links say the page.
+    A file name cannot hold all signs of it. Logseq writes ``Book/Dune`` as ``Book___Dune``, in older folders as
+    ``Book%2FDune``, and links say the page.
     """
     page = unquote(_NAMESPACE.sub("/", stem))
     return page if page.isprintable() and "\ufffd" not in page else stem

@@ -571,7 +571,10 @@ def _joined(value: object) -> str:
 
 @contextlib.contextmanager
 def _quiet(library: str) -> Iterator[None]:
-    """Keep a library's log still: what it says names no file, and what it cannot read is a problem of its file."""
+    """Keep a library's log still.
+
+    What it says names no file, and what it cannot read is a problem of its file.
+    """
     log = logging.getLogger(library)
     before = log.level
     log.setLevel(logging.CRITICAL)

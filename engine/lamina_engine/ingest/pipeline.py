@@ -298,7 +298,10 @@ class _Run:
     def _without_sessions(
         self, entries: list[FileEntry], everything: Mapping[str, Source], folder: Path
     ) -> list[FileEntry]:
-        """Set session files aside: known ones, new JSON lines that begin like one, and new exports of chats."""
+        """Set session files aside: known ones, and new ones by their beginning.
+
+        These are JSON lines and exports of chats.
+        """
         if self.kind != "auto":
             return entries
         rest: list[FileEntry] = []
