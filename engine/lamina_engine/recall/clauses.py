@@ -333,7 +333,7 @@ def _with_all(words: Sequence[str]) -> _FindRows:
 
 
 def _letters(words: Sequence[str]) -> re.Pattern[str] | None:
-    """Return a pattern that texts in small letters with words side by side match; None for other than ASCII."""
+    """Return a pattern of words side by side in small letters; None for other than ASCII."""
     if not "".join(words).isascii() or max(map(len, words)) > _UNCUT_LETTERS:
         return None
     each = [_MARKS_WITHIN.join(letter for letter in word if letter.isalnum()) for word in words]
