@@ -121,7 +121,8 @@ def _bounds(phrase: TimePhrase, tz: str) -> tuple[int, int]:
 def _read_neighbour(text: str) -> Earlier | None:
     """Read a question for what came before a value, or after it."""
     for pattern in (_FIRST, _BESIDE):
-        if (found := pattern.search(text)) is not None and words_of(found[2])[0] not in {"that", "this", "then", "now"}:
+        found = pattern.search(text)
+        if found is not None and (value := words_of(found[2])) and value[0] not in {"that", "this", "then", "now"}:
             side: Literal["before", "after"] = "before" if found[1].lower() == "before" else "after"
             return Earlier(_in_present(text[: found.start()] + text[found.end() :]), side=side, value=found[2])
     return None

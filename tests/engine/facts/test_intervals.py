@@ -60,6 +60,7 @@ def test_questions_of_another_time_are_answered_from_the_intervals(harbour: Memo
         "who owned Pier 4 in 2025?", "who owned Pier 4 before Ada Obi?", "who owned Pier 4 before the storm?", "what was Tove's old phone?",
         "what was Tove's phone in 2015?", "who painted Pier 4 before Ben Li?", "who bought Pier 4 in March 2026?",
         "what port will Beacon use in 2027?", "how old is Beacon?", "which version of Beacon did Ann install in July?",
+        "which port did Beacon run on after ...?", "before “”, which port did Beacon run on?", "which port did Beacon use before — ?",
     ],
 )  # fmt: skip
 def test_what_no_interval_tells_is_not_answered(harbour: Memory, question: str) -> None:
