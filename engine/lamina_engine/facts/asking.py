@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Collection, Sequence
 from typing import Final
@@ -13,21 +14,17 @@ from lamina_engine.facts import vocabulary
 from lamina_engine.facts.coverage import stem
 from lamina_engine.facts.german import in_english_grammar, is_german
 from lamina_engine.facts.values import COLOURED, IDENTIFIER, Kind, is_name
+from lamina_engine.facts.vocabulary import word_set
 from lamina_engine.facts.wording import tokens
 
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-_DEGREES: Final = vocabulary.DEGREES | _words("old full cold hot warm expensive late heavy")
-_PEOPLE: Final = _words("people persons")
-_PORT: Final = _words("port")
-_PAST: Final = _words("before formerly previously earlier former previous originally")
-_ASKING: Final = _words("after off down else")
+_DEGREES: Final = vocabulary.DEGREES | word_set("old full cold hot warm expensive late heavy")
+_PEOPLE: Final = word_set("people persons")
+_PORT: Final = word_set("port")
+_PAST: Final = word_set("before formerly previously earlier former previous originally")
+_ASKING: Final = word_set("after off down else")
 """Function words that make it another question."""
-_DOING: Final = _words("do does did")
-RUNNING: Final = _words("run runs")
+_DOING: Final = word_set("do does did")
+RUNNING: Final = word_set("run runs")
 """Verbs that ask for something where a person does it."""
 DONE: Final = ("ed", "en", "ilt", "ade", "old")
 """Ends of participles."""
@@ -139,7 +136,7 @@ def read_question(text: str) -> Asking | None:
         kind, tuple(lower), tuple(noun), tuple(content), tuple(names), copular, _is_passive(lower, at), not _PAST.isdisjoint(lower),
         vocabulary.PAST.isdisjoint(lower) and _PAST.isdisjoint(lower),
         DENIED.search(text) is not None, kind != "why" and _is_negated(text), german,
-        _find_head(kind, words, lower, at, noun),
+        _find_head(kind, lower, at, noun),
     )  # fmt: skip
 
 
@@ -149,20 +146,17 @@ def _is_negated(text: str) -> bool:
     return word is not None and _NEGATED.search(text, word.end()) is not None
 
 
-def _find_head(
-    kind: Kind, words: Sequence[str], lower: Sequence[str], at: int | None, noun: Sequence[int]
-) -> tuple[int, ...]:
-    """Return the position of "owner" in "who is the owner of" and of "port" in "which port"."""
+def _find_head(kind: Kind, lower: Sequence[str], at: int | None, noun: Sequence[int]) -> tuple[int, ...]:
+    """Return the position of "owner" in "who is the owner of" and of "port" in "which port".
+
+    Of "number of vans" both have one.
+    """
     if kind in {"which", "what", "count"}:
-        counted = (
-            noun[-1] + 2 if noun and lower[noun[-1]] == "number" and lower[noun[-1] + 1 : noun[-1] + 2] == ["of"] else 0
-        )
-        return (*noun[-1:], *range(counted, min(counted + 1, len(lower)) if counted else 0))
+        place = noun[-1] if noun else len(lower)
+        is_number = lower[place : place + 2] == ["number", "of"] and place + 2 < len(lower)
+        return (place, place + 2) if is_number else tuple(noun[-1:])
     if kind == "who" and at is not None and lower[at + 1 : at + 2] in (["is"], ["are"]):
-        begin = at + 2
-        while begin < len(lower) and lower[begin] in vocabulary.ARTICLES:
-            begin += 1
-        return tuple(_noun_phrase(words, lower, begin)[-1:])
+        return tuple(_noun_phrase(lower, _skip_articles(lower, at + 2))[-1:])
     return ()
 
 
@@ -174,12 +168,12 @@ def _is_passive(lower: Sequence[str], at: int | None) -> bool:
 def _read_kind(words: Sequence[str], lower: Sequence[str], at: int | None) -> tuple[Kind, set[int], list[int]] | None:
     """Return the kind of value asked for, the words that say so, and the noun asked about."""
     if at is None:
-        return "what", set(), _noun_phrase(words, lower, 0)
+        return "what", set(), _noun_phrase(lower, 0)
     word, after = lower[at], lower[at + 1] if at + 1 < len(lower) else ""
     if word == "how":
         skipped = {at, at + 1}
         if after in {"many", "much"}:
-            noun = _noun_phrase(words, lower, at + 2)
+            noun = _noun_phrase(lower, at + 2)
             is_price = lower[at + 2] in vocabulary.BEING if at + 2 < len(lower) else False
             if after == "much" and not noun and not is_price and vocabulary.PRICING.isdisjoint(lower):
                 return "measure", skipped, [at + 1]
@@ -197,24 +191,22 @@ def _read_kind(words: Sequence[str], lower: Sequence[str], at: int | None) -> tu
         if not vocabulary.PRICING.isdisjoint(lower):
             return "amount", {at}, []
         if not after or after in vocabulary.BEING | vocabulary.HELPERS | vocabulary.HAVING:
-            begin = at + 2
-            while begin < len(lower) and lower[begin] in vocabulary.ARTICLES:
-                begin += 1
-            return "what", {at}, _noun_phrase(words, lower, begin) if after in vocabulary.BEING else []
-        noun = _without_verb(words, lower, _noun_phrase(words, lower, at + 1))
+            begin = _skip_articles(lower, at + 2)
+            return "what", {at}, _noun_phrase(lower, begin) if after in vocabulary.BEING else []
+        noun = _without_verb(words, lower, _noun_phrase(lower, at + 1))
         return ("which" if noun else "what"), {at}, noun
     kinds: dict[str, Kind] = {"when": "when", "where": "where", "why": "why"}
     return kinds.get(word, "who"), {at}, []
 
 
-def _noun_phrase(words: Sequence[str], lower: Sequence[str], begin: int) -> list[int]:
-    """Return the positions of a noun and what stands before it."""
-    found: list[int] = []
-    for i in range(begin, min(begin + 4, len(lower))):
-        if vocabulary.is_grammar(lower[i]):
-            break
-        found.append(i)
-    return found
+def _skip_articles(lower: Sequence[str], begin: int) -> int:
+    return next((i for i in range(begin, len(lower)) if lower[i] not in vocabulary.ARTICLES), len(lower))
+
+
+def _noun_phrase(lower: Sequence[str], begin: int) -> list[int]:
+    """Return the positions of a noun and what stands before it, four words at most."""
+    places = range(begin, min(begin + 4, len(lower)))
+    return list(itertools.takewhile(lambda i: not vocabulary.is_grammar(lower[i]), places))
 
 
 def _without_verb(words: Sequence[str], lower: Sequence[str], noun: list[int]) -> list[int]:

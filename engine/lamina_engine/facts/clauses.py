@@ -17,12 +17,8 @@ from lamina_engine.facts.asking import Asking
 from lamina_engine.facts.sentences import Sentence
 from lamina_engine.facts.stating import CLAUSE
 from lamina_engine.facts.values import COUNT, MONTH, WEEKDAY
+from lamina_engine.facts.vocabulary import word_set
 from lamina_engine.facts.wording import tokens
-
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
 
 _AUXILIARY: Final = r"(?:is|are|was|were|been|has|have|had|can|could|will|would|shall|should|(?-i:may)|might|must|does|did|do|gets?|got)"
 _VERB: Final = (
@@ -40,21 +36,21 @@ _TARGET: Final = re.compile(r"(?<=\])\([^()\s]*(?:\([^()\s]*\)[^()\s]*)*\)")
 """Target of a link in Markdown."""
 _ADDRESS: Final = re.compile(r"<?\b\w+://[^\s>)\]]+>?|(?<![\w.])~?/[\w.-]+/[\w./-]+|\b[\w-]+(?:/[\w.-]+){2,}|`[^`]*`")
 """Address, path, or code: its numbers are no dates and no sums."""
-_NUMERIC: Final = _words("when duration frequency count amount measure")
+_NUMERIC: Final = word_set("when duration frequency count amount measure")
 _COMPARISON: Final = re.compile(
     r"(?:,\s*)?\b(?:(?:by )?(?:much |far |a lot )?(?:(?:more|less|fewer|rather|anders|mehr|weniger|(?-i:[a-zäöü]{2,}er)) )?"
-    rf"(?P<word>than|als)\b(?!\s+(?:\w+ )?(?:\W?\d|(?:{COUNT})\b))"
+    rf"(?:than|als)\b(?!\s+(?:\w+ )?(?:\W?\d|(?:{COUNT})\b))"
     r"|(?P<half>(?:a|one|two) (?:third|quarter|fifth|tenth|fraction)s? of|"
     r"(?:half|twice|double|thrice|\w+ times|doppelt|halb) (?:the|that|those|its|his|her|their|our|as|so))\b"
     r"|as (?:\w+ ){0,2}as\b(?!\s+(?:\w+ )?\W?\d)|the same (?:\w+ )?as\b|so (?:\w+ )?how\b"
-    r"|(?P<apart>unlike|in contrast to|compared (?:to|with)|im gegensatz zu|in gegensatz to|anders als)\b"
+    r"|(?:unlike|in contrast to|compared (?:to|with)|im gegensatz zu|in gegensatz to|anders als)\b"
     rf"|(?:(?<=^)|(?<=, ))like\b){_REST}",
     re.IGNORECASE,
 )  # fmt: skip
 """What something is compared with."""
 _APART: Final = re.compile(r"(?:unlike|im gegensatz zu|in gegensatz to|anders als) (?:the )?[\w-]+", re.IGNORECASE)
 """Comparison that opens a sentence without a comma behind it, as German ones do."""
-_STATING: Final = _words(
+_STATING: Final = word_set(
     "before after until till once when while whereas although though because since as bevor nachdem während sobald obwohl da"
 )
 _CONJUNCTION: Final = (
@@ -65,10 +61,10 @@ _CONJUNCTION: Final = (
 _SUBORDINATE: Final = re.compile(rf"{_CONJUNCTION}(?P<rest>\s{_REST})(?P<end>,?)", re.IGNORECASE)
 """Clause that a conjunction begins."""
 _OPENING: Final = re.compile(_CONJUNCTION, re.IGNORECASE)
-_MAY_BE_TIME: Final = _words("before after until till since as")
+_MAY_BE_TIME: Final = word_set("before after until till since as")
 """Conjunctions that are prepositions too."""
-_BESIDE_TIME: Final = _words("before after")
-_CAUSES: Final = _words("because since as so")
+_BESIDE_TIME: Final = word_set("before after")
+_CAUSES: Final = word_set("because since as so")
 _VERBS_WITH_AFTER: Final = re.compile(r"\b(?:look\w*|nam(?:ed|es?)|called|ask\w*|modell?ed|runs?)\s*$", re.IGNORECASE)
 _DATED: Final = re.compile(rf"\d|\b(?:{MONTH}|{WEEKDAY}|{COUNT})\b", re.IGNORECASE)
 _RELATIVE: Final = re.compile(
@@ -87,7 +83,7 @@ _ASKS: Final = re.compile(
     r"\b(?:ask|know|knew|tell|told|see|check|decide|wonder|unclear|clear|remember|forg[eo]t|depend)\w*\b", re.IGNORECASE
 )
 """Before "who" without a comma: a question in a sentence, and no noun that it goes on about."""
-_OWN: Final = _words("the a an our my your their its his her this that these those")
+_OWN: Final = word_set("the a an our my your their its his her this that these those")
 _BESIDE: Final = re.compile(
     rf"(?:,\s+(?:and\s+|but\s+)?|\s+(?:and|but)\s+)"
     rf"(?=(?:(?:the|our|its|my|your|their|his|her|this|that|it|they|we|he|she)|(?-i:[A-Z][\w-]+))\b[^,;:()]*?\b{_VERB}\b)",
@@ -96,15 +92,15 @@ _BESIDE: Final = re.compile(
 """Between two main clauses, the second with a subject of its own."""
 _HAS_VERB: Final = re.compile(rf"\b{_VERB}\b", re.IGNORECASE)
 _LINKS: Final = tuple((word,) for word in ("of", "to", "for", "in", "at", "near", "behind", "from"))
-_SAYS_KIND: Final = _words(
+_SAYS_KIND: Final = word_set(
     "date day time hours start beginning begin end opening launch deadline half all most some each none"
 )
 """First words of a sentence that are no thing apart from what has them: "the date of the fair"."""
-_PREPOSITIONS: Final = _words("with from to by about against near under over behind into")
+_PREPOSITIONS: Final = word_set("with from to by about against near under over behind into")
 """Before a noun that another one has its value with: "paid with the price of the barn"."""
-_AWAY: Final = _words("from about against near behind")
-_SINGLE: Final = _words("one each every")
-_MEASURED: Final = _words("count amount measure")
+_AWAY: Final = word_set("from about against near behind")
+_SINGLE: Final = word_set("one each every")
+_MEASURED: Final = word_set("count amount measure")
 
 
 def clauses_of(asking: Asking, sentence: Sentence) -> tuple[list[Sentence], list[Sentence]]:
@@ -115,16 +111,14 @@ def clauses_of(asking: Asking, sentence: Sentence) -> tuple[list[Sentence], list
     plain = _without_addresses(asking, sentence.text)
     begin = min(begin, len(plain))
     label, main = plain[:begin], plain[begin:]
-    below: list[str] = []
-    for cut in (_cut_relative, _cut_subordinate, _cut_comparison):
-        main, found = cut(asking, main)
-        below += found
-    first, *beside = _split_beside(main)
+    main, relative = _cut_relative(asking, main)
+    main, subordinate = _cut_subordinate(asking, main)
+    first, *beside = _split_beside(_cut_comparison(asking, main))
     if label + first == sentence.text:
         return [sentence], []
-    plain_below = (_cut_comparison(asking, _cut_subordinate(asking, each)[0])[0] for each in below)
-    main_clauses = [_with_text(sentence, label + first), *(_without_label(sentence, each) for each in beside)]
-    return main_clauses, [_without_label(sentence, each) for each in plain_below]
+    below = (_cut_comparison(asking, _cut_subordinate(asking, each)[0]) for each in (*relative, *subordinate))
+    main_clauses = [sentence.with_text(label + first), *(_without_label(sentence, each) for each in beside)]
+    return main_clauses, [_without_label(sentence, each) for each in below]
 
 
 def is_behind_preposition(asking: Asking, sentence: Sentence, hits: Mapping[int, int]) -> bool:
@@ -249,7 +243,7 @@ def _is_subordinate(asking: Asking, clause: re.Match[str]) -> bool:
     return bool(rest.strip()) and not _VERBS_WITH_AFTER.search(clause.string[: clause.start()])
 
 
-def _cut_comparison(asking: Asking, text: str) -> tuple[str, list[str]]:
+def _cut_comparison(asking: Asking, text: str) -> str:
     """Return a text without what something is compared with."""
 
     def cut(clause: re.Match[str]) -> str:
@@ -263,7 +257,7 @@ def _cut_comparison(asking: Asking, text: str) -> tuple[str, list[str]]:
     asking_words = {"than", "as", "twice", "half", "double", "unlike", "like", "times", "als"}.intersection(
         asking.words
     )
-    return _COMPARISON.sub(cut, text), []
+    return _COMPARISON.sub(cut, text)
 
 
 def _split_beside(text: str) -> list[str]:
@@ -276,10 +270,5 @@ def _split_beside(text: str) -> list[str]:
     return [*found, text[begin:]]
 
 
-def _with_text(sentence: Sentence, text: str) -> Sentence:
-    words = tuple(tokens(text))
-    return sentence._replace(text=text, words=words, lower=tuple(word.lower() for word in words))
-
-
 def _without_label(sentence: Sentence, text: str) -> Sentence:
-    return _with_text(sentence, text.strip())._replace(value=0, key=0)
+    return sentence.with_text(text.strip())._replace(value=0, key=0)

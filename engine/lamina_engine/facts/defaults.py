@@ -14,14 +14,10 @@ from lamina_engine.facts import vocabulary
 from lamina_engine.facts.asking import Asking
 from lamina_engine.facts.sentences import Sentence
 from lamina_engine.facts.terms import is_part, is_term
+from lamina_engine.facts.vocabulary import word_set
 
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-_DEFAULT: Final = _words("default defaults standardwert vorgabe vorgabewert voreinstellung standard")
-_VALUES: Final = _words("value setting values settings")
+_DEFAULT: Final = word_set("default defaults standardwert vorgabe vorgabewert voreinstellung standard")
+_VALUES: Final = word_set("value setting values settings")
 _SAYS: Final = re.compile(
     r"\bdefaults to\b|\bdefaults? (?:is|are|was|were|=)\b|\bdefaults?[\W\d]*[:=]|\(\s*defaults?\b|\b(?:by|per) default\b"
     r"|\bdefault\W*\||\b(?:default|standardwert|vorgabe(?:wert)?|voreinstellung|standard)\b[^,;()]*? (?:is|are|was|=)\s"
@@ -37,7 +33,7 @@ _ASIDE: Final = re.compile(r"\(\s*defaults?\b", re.IGNORECASE)
 """Default in parentheses, which is that of what stands before it."""
 _BESIDE: Final = 4
 """Words from "default" within which what has it is named, if that stands behind it: "the default value of work_mem"."""
-_SET_BY: Final = _words("by via with see")
+_SET_BY: Final = word_set("by via with see")
 """Before the name of what sets a default, however far it stands from that."""
 
 

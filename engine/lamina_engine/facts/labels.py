@@ -12,23 +12,19 @@ from typing import Final
 from lamina_engine.facts.asking import Asking
 from lamina_engine.facts.sentences import Sentence
 from lamina_engine.facts.values import Kind
+from lamina_engine.facts.vocabulary import word_set
 from lamina_engine.facts.wording import likeness, tokens
 
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-_WHERE: Final = _words("location place room shelf rack site city town address position stored kept bin office where")
+_WHERE: Final = word_set("location place room shelf rack site city town address position stored kept bin office where")
 _FIELDS: Final[dict[Kind, frozenset[str]]] = {
     "where": _WHERE,
-    "who": _words("name who owner holder user person assigned responsible contact lead keeper driver"),
-    "when": _words("date day time when due"),
-    "amount": _words("price cost costs fee rate amount total value"),
-    "count": _words("count number quantity qty amount pieces stock"),
+    "who": word_set("name who owner holder user person assigned responsible contact lead keeper driver"),
+    "when": word_set("date day time when due"),
+    "amount": word_set("price cost costs fee rate amount total value"),
+    "count": word_set("count number quantity qty amount pieces stock"),
 }
 """Heads of columns for what a question asks by its kind alone: "where is the drill"."""
-_ROLES: Final = _words("role title position job function")
+_ROLES: Final = word_set("role title position job function")
 """Labels of what a person is, below a heading that names them."""
 _SAYS_ITSELF: Final = re.compile(r":.*(?:[=:]| (?:is|are) )")
 """Value that says itself what it is of."""

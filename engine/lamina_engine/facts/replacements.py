@@ -15,13 +15,9 @@ from lamina_engine.facts import vocabulary
 from lamina_engine.facts.asking import Asking
 from lamina_engine.facts.sentences import Sentence
 from lamina_engine.facts.values import PATTERNS, find_values, is_name
+from lamina_engine.facts.vocabulary import word_set
 from lamina_engine.facts.wording import likeness, tokens
 from lamina_engine.time import changes
-
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
 
 _GOES: Final = f"{changes.REPLACED}|{changes.ENDED}"
 _TURNS: Final = f"{changes.SWITCHED}|{changes.RENAMED}|{changes.REVERTED}"
@@ -61,19 +57,19 @@ _DONE_ONCE: Final = re.compile(
     re.IGNORECASE,
 )  # fmt: skip
 """Verb of an event, which no later one changes."""
-_HELD_BY: Final = _words(
+_HELD_BY: Final = word_set(
     """own owns owner maintain maintains maintainer lead leads leader run runs manage manages manager responsible charge keep keeps look
     looks handle handles contact care cares do does is administer administers admin"""
 )
 """Words of questions for whoever takes a thing over."""
-_PREFIXES: Final = _words("statt an auf aus ab ein vor")
+_PREFIXES: Final = word_set("statt an auf aus ab ein vor")
 """Ends of German questions that belong to the verb."""
-_ADVERBS: Final = _words(
+_ADVERBS: Final = word_set(
     "yesterday tomorrow again back forward away out off up early late home gestern wieder zurück weg"
 )
 _FOR: Final = re.compile(r"\bfor (?:the |our |a |an |its |this |that )?([\w-]+(?: [\w-]+)?)", re.IGNORECASE)
-_ABOUT: Final = _words("about of for with from on in at to during after before near behind")
-_OF: Final = _words("of about with near beside")
+_ABOUT: Final = word_set("about of for with from on in at to during after before near behind")
+_OF: Final = word_set("of about with near beside")
 _SAME: Final = 0.8
 """Likeness from which on two words are one."""
 _GAP: Final = 6

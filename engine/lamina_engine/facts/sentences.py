@@ -41,8 +41,6 @@ _LABEL: Final = re.compile(r"[\s>*+-]*(?P<label>[^\W\d_][^:|.!?;,]{0,39}?)[*_]*(
 _ENTRY_LINK: Final = re.compile(r"[\s>*+-]*(?:\d+[.)]\s+)?(?:\[[^\]]*\]\([^)]*\)|\[\[[^\]]*\]\])\s*")
 """Line that is a link and no more, as in a table of contents."""
 
-_SUBJECT: Final = 3
-"""Words that the subject of an opening sentence is among."""
 _DATED: Final = re.compile(r"(?<!\d)(?:19|20)\d\d-(0[1-9]|1[0-2])(?!\d)")
 _MONTHS: Final = (
     "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december",
@@ -72,6 +70,11 @@ class Sentence(NamedTuple):
     """Number of words before what a label, or the head of a column, is followed by; 0 without one."""
     section: str = ""
     """The innermost heading that it stands below, as written."""
+
+    def with_text(self, text: str) -> Sentence:
+        """Return the sentence with another text, and the words of that."""
+        words = tuple(tokens(text))
+        return self._replace(text=text, words=words, lower=tuple(word.lower() for word in words))
 
     def is_below(self, other: Sentence) -> bool:
         """Return whether it stands in the section of another, or in one of that."""
@@ -196,8 +199,3 @@ def opening(said: Sequence[Sentence]) -> Sentence | None:
     first = next((each for each in said if not each.headings or each.lower != each.headings[-1]), None)
     is_whole = first is not None and not first.value and first.written.endswith((".", "!", ";"))
     return first if is_whole else None
-
-
-def subject_words(sentence: Sentence) -> tuple[str, ...]:
-    """Return the words that the subject of an opening sentence is among."""
-    return sentence.lower[:_SUBJECT]

@@ -20,7 +20,7 @@ from lamina_engine.facts.defaults import asks_default, lacks_default, list_subje
 from lamina_engine.facts.dictionary import in_english
 from lamina_engine.facts.german import in_english_grammar
 from lamina_engine.facts.labels import is_of_another_field, is_place, is_role_of_section
-from lamina_engine.facts.sentences import Read, Sentence, opening, read_words, split_text, subject_words, title_words
+from lamina_engine.facts.sentences import Read, Sentence, opening, read_words, split_text, title_words
 from lamina_engine.facts.stating import CLAUSE, NOW, OVER, is_stated, without_afterthought
 from lamina_engine.facts.subjects import asks_length, dates_event, is_length, is_own, names_somebody_else
 from lamina_engine.facts.terms import is_part, is_term
@@ -38,13 +38,9 @@ from lamina_engine.facts.values import (
     find_values,
     is_name,
 )
+from lamina_engine.facts.vocabulary import word_set
 from lamina_engine.facts.wording import in_family, is_near, likeness, parts, tokens
 from lamina_engine.index.languages import language_of
-
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
 
 _WORD: Final = re.compile(r"[^\W\d_]+")
 _READ: Final = 2_000
@@ -59,6 +55,8 @@ _SAID_BEFORE: Final = 0.8
 """The same of a word of an earlier sentence."""
 _SUBJECT: Final = 2
 """Words that the subject of a sentence is among, if that is an identifier."""
+_OPENED: Final = 3
+"""The same of the sentence that opens a text."""
 _BACK: Final = 2
 """Sentences before one in which its subject may be named."""
 _EXTRA: Final = 0.01
@@ -67,7 +65,7 @@ TENSE: Final = 0.3
 """What a word for the present adds to an answer to a question of the present, and a past form takes from it."""
 _HELD: Final = 0.9
 """Likeness that a word of the setting counts with."""
-_ENDING: Final = _words("with through from by via in on for at")
+_ENDING: Final = word_set("with through from by via in on for at")
 """Prepositions that end a question: "what is it fed with"."""
 _MEASURED_BY: Final = {
     word: frozenset(nouns)
@@ -78,26 +76,26 @@ _MEASURED_BY: Final = {
     ) for word in words
 }  # fmt: skip
 """Nouns for what adjectives measure."""
-_SORTS: Final = _words(
+_SORTS: Final = word_set(
     """company firm vendor supplier provider tool program product app library framework service system agency software thing person
     colleague people partner team solution package platform language city town country place village region number"""
 )
-_UNSAID: Final = _words("number name names digits amount address")
+_UNSAID: Final = word_set("number name names digits amount address")
 """Nouns that a value shows by its form."""
-_PLACED: Final = _words("lie lies find stored kept located stand stands put store keep")
-_TIMED: Final = _words("take takes took happen happens happened last hold planned scheduled made begin")
+_PLACED: Final = word_set("lie lies find stored kept located stand stands put store keep")
+_TIMED: Final = word_set("take takes took happen happens happened last hold planned scheduled made begin")
 _IMPLIED: Final[dict[Kind, frozenset[str]]] = {
-    "where": _PLACED, "when": _TIMED - {"last"}, "duration": _TIMED, "frequency": _words("happen happens take place"),
+    "where": _PLACED, "when": _TIMED - {"last"}, "duration": _TIMED, "frequency": word_set("happen happens take place"),
 }  # fmt: skip
 """Verbs that the kind of value says already: "where is it kept"."""
-_CALLED: Final = _words("called named")
+_CALLED: Final = word_set("called named")
 _LISTENS: Final = re.compile(r"\b(?:listen|lausch|hört)\w* (?:\w+ )?(?:on|at|auf) :?\d", re.IGNORECASE)
 """Says a port without the word."""
 _QUOTED: Final = re.compile(r"[`\"“„«]\w")
-_LASTING: Final = _words("valid live lives last lasts kept keep stored retained")
+_LASTING: Final = word_set("valid live lives last lasts kept keep stored retained")
 _IS_SO_LONG: Final = re.compile(r":[*_]*\s*(?:about |~ ?)?\d")
-VERSIONS: Final = _words("version release")
-_PROVIDERS: Final = _words("provider supplier vendor company firm service")
+VERSIONS: Final = word_set("version release")
+_PROVIDERS: Final = word_set("provider supplier vendor company firm service")
 _JOINED: Final = re.compile(r"\w[./:@_]\w")
 """Addresses and paths, whose parts say a word only in full."""
 _TIMES: Final = re.compile(
@@ -111,8 +109,8 @@ _COUNTING: Final = re.compile(
 """Words before what is counted."""
 _ASIDE_BEFORE: Final = re.compile(r"[)\"”“»],?\s*$")
 """Ends an aside, behind which the subject before it goes on."""
-_PRONOUNS: Final = _words("it he she they we i you this these")
-_REFERRING: Final = _words("it its it's he she they her his their there that this these those them then him the")
+_PRONOUNS: Final = word_set("it he she they we i you this these")
+_REFERRING: Final = word_set("it its it's he she they her his their there that this these those them then him the")
 _IT_IS: Final = re.compile(rf"it (?:is|was) (?:\w+ )?(?:[€$£~]? ?\d|{COLOUR})", re.IGNORECASE)
 """Begins a sentence all of whose subject stands before it."""
 
@@ -142,8 +140,8 @@ class _Match(NamedTuple):
     """True where the provider that is asked for stands behind a preposition."""
 
 
-def rate_sentence(
-    asking: Asking, said: Sequence[Sentence], at: int, year: str = "", about: Sequence[str] = ()
+def _rate_sentence(
+    asking: Asking, said: Sequence[Sentence], at: int, year: str, about: Sequence[str]
 ) -> tuple[float, Sentence] | None:
     """Return how well a sentence answers a question, with its clause that does, or None.
 
@@ -155,7 +153,8 @@ def rate_sentence(
         sentence = without_afterthought(sentence)
     if is_role_of_section(asking, sentence):
         is_so = is_stated(asking, sentence, dict(enumerate(range(len(sentence.words)))))
-        return (1.0 - _EXTRA * len(sentence.words), sentence) if is_so else None
+        person = sentence._replace(written=f"{sentence.section}, {sentence.written}")  # who is the answer
+        return (1.0 - _EXTRA * len(sentence.words), person) if is_so else None
     beside, below = clauses_of(asking, sentence)
     readings = [[*said[:at], *beside[: i + 1]] for i in range(len(beside))] + [[*said[:at], each] for each in below]
     rated = ((_rate_clause(asking, reading, year, about), reading[-1]) for reading in readings)
@@ -190,15 +189,13 @@ def _match_words(asking: Asking, said: Sequence[Sentence], year: str, about: Seq
         hits[asking.noun[0]] = degree
     gone = {i for i, _ in asking.content if i not in hits}
     missing += [Missing(i, word, False) for i, word in asking.content if i in gone]
-    through = (
-        any(i in gone and asking.words[i] in _PROVIDERS for i in asking.head) and _find_agent(sentence) is not None
-    )
+    through = any(i in gone and asking.words[i] in _PROVIDERS for i in asking.head) and _names_agent(sentence)
     left = [each for each in missing if not _is_implied(asking, each, sentence, hits)]
     if not through and _is_sort_alone(asking, sentence, implied=len(missing) - len(left)):
         return None
     outside = [each for each in left if not _is_held(asking, each, sentence, hits, about)]
     held = len(left) - len(outside)
-    back = _count_back(asking, said, len(said) - 1, hits, outside)
+    back = _count_back(asking, said, hits, outside)
     if back is None and len(left) == 1 and _may_be_near(asking, left[0]) and len(hits) > 1:
         place = _find_near(left[0].word, sentence, hits)
         if place is not None:
@@ -307,7 +304,8 @@ def _find_degree(asking: Asking, sentence: Sentence) -> int | None:
     """Return the place of the word for what is measured: "weight" for "how heavy"."""
     if asking.kind != "measure":
         return None
-    said = {asking.words[asking.noun[0]], *_MEASURED_BY.get(asking.words[asking.noun[0]], ())}
+    degree = asking.words[asking.noun[0]]
+    said = {degree, *_MEASURED_BY.get(degree, ())}
     return next((k for k, word in enumerate(sentence.lower) if word in said), None)
 
 
@@ -371,7 +369,7 @@ def _is_implied(asking: Asking, missing: Missing, sentence: Sentence, hits: dict
     if not VERSIONS.isdisjoint(asking.words[k] for k in asking.noun):
         return word in VERSIONS | RUNNING and _shows_version(sentence, hits)
     if i in asking.head and len(asking.noun) > 1 and word in _PROVIDERS:
-        return asking.noun[-2] in hits and _find_agent(sentence) is not None
+        return asking.noun[-2] in hits and _names_agent(sentence)
     if asking.kind == "what" and word in _CALLED:
         return any(k not in hits.values() and is_name(sentence.words, k) for k in range(1, len(sentence.words))) or (
             _QUOTED.search(sentence.text) is not None
@@ -409,12 +407,10 @@ def _shows_version(sentence: Sentence, hits: dict[int, int]) -> bool:
     )
 
 
-def _find_agent(sentence: Sentence) -> int | None:
-    """Return the place of a name by which something is done: "payments go through Mollie"."""
-    for k, word in enumerate(sentence.lower[:-1]):
-        if word in {"through", "by", "via", "with", "from", "using"} and is_name(sentence.words, k + 1):
-            return k + 1
-    return None
+def _names_agent(sentence: Sentence) -> bool:
+    """Return whether a sentence names by what something is done: "payments go through Mollie"."""
+    by = {"through", "by", "via", "with", "from", "using"}
+    return any(word in by and is_name(sentence.words, k) for k, word in enumerate(sentence.lower[:-1], 1))
 
 
 def _is_held(asking: Asking, missing: Missing, sentence: Sentence, hits: dict[int, int], about: Sequence[str]) -> bool:
@@ -430,20 +426,21 @@ def _is_held(asking: Asking, missing: Missing, sentence: Sentence, hits: dict[in
 
 
 def _count_back(
-    asking: Asking, said: Sequence[Sentence], at: int, hits: dict[int, int], missing: Sequence[Missing]
+    asking: Asking, said: Sequence[Sentence], hits: dict[int, int], missing: Sequence[Missing]
 ) -> int | None:
-    """Return how far back the words are that a sentence leaves out; None where they are nowhere."""
-    words, count = said[at].lower, 0
+    """Return how far back the words are that the last sentence leaves out; None where nowhere."""
+    sentence, words = said[-1], said[-1].lower
     begins = next((k for k, word in enumerate(words) if not vocabulary.is_grammar(word) and not word.isdigit()), None)
     refers = not _REFERRING.isdisjoint(words) or begins in hits.values()
-    if missing and (_has_own_subject(asking, said[at], hits) or _is_of_another_term(asking, said[at], missing)):
+    if missing and (
+        not refers
+        or any(each.place in {*asking.head, *asking.noun} for each in missing)
+        or _has_own_subject(asking, sentence, hits)
+        or _is_of_another_term(asking, sentence, missing)
+    ):
         return None
-    for each in missing:
-        back = _find_back(asking, each, said, at) if refers and each.place not in {*asking.head, *asking.noun} else None
-        if back is None:
-            return None
-        count += back
-    return count
+    found = [_find_back(asking, each, said) for each in missing]
+    return None if None in found else sum(filter(None, found))
 
 
 def _is_of_another_term(asking: Asking, sentence: Sentence, missing: Sequence[Missing]) -> bool:
@@ -454,19 +451,15 @@ def _is_of_another_term(asking: Asking, sentence: Sentence, missing: Sequence[Mi
     return is_term(sentence.section) and any(each.place in asked for each in missing)
 
 
-def _find_back(asking: Asking, missing: Missing, said: Sequence[Sentence], at: int) -> int | None:
-    """Return how many sentences before one a word is said; None where none of its own is.
+def _find_back(asking: Asking, missing: Missing, said: Sequence[Sentence]) -> int | None:
+    """Return how many sentences before the last a word is said; None where none of its own is.
 
     What has a default is the subject of the sentence before: many others are named beside it.
     """
     is_subject = missing.named and asks_default(asking)
-    for back in range(1, at + 1):
-        earlier = said[at - back]
-        if not said[at].is_below(earlier):
-            return None
-        if back > _BACK and earlier.line != said[at].line:
-            return None
-        if said[at].begins and earlier.line != said[at].line:
+    for back, earlier in enumerate(reversed(said[:-1]), 1):
+        is_elsewhere = earlier.line != said[-1].line and (back > _BACK or said[-1].begins)
+        if is_elsewhere or not said[-1].is_below(earlier):
             return None
         words = clauses_of(asking, earlier)[0][0].lower[:_SUBJECT] if is_subject else earlier.lower
         if _is_among(missing, words):
@@ -511,22 +504,15 @@ def _has_own_subject(asking: Asking, sentence: Sentence, hits: dict[int, int]) -
 def _is_done_by(asking: Asking, sentence: Sentence, k: int) -> bool:
     """Return whether a name before a verb is not who did it: "Heron is owned by"."""
     words = sentence.lower
-    is_done = words[k : k + 1] and words[k].endswith(DONE) and words[k + 1 : k + 2] == ("by",)
-    return bool(is_done) and not asking.is_passive
+    return not asking.is_passive and words[k + 1 : k + 2] == ("by",) and words[k].endswith(DONE)
 
 
 def _defines(sentence: Sentence, k: int) -> bool:
     """Return whether a sentence says that one word is something: "CI: GitLab"."""
     word = re.escape(sentence.words[k])
-    if sentence.text.startswith("|"):
-        return re.search(rf"\|\s*{word}\s*[|,]", sentence.text) is not None
-    return (
-        re.search(
-            rf"(?<![\w-]){word}(?:\s*[:=(]|,?{_IS}\b)",
-            sentence.text,
-        )
-        is not None
-    )
+    is_row = sentence.text.startswith("|")
+    pattern = rf"\|\s*{word}\s*[|,]" if is_row else rf"(?<![\w-]){word}(?:\s*[:=(]|,?{_IS}\b)"
+    return re.search(pattern, sentence.text) is not None
 
 
 def _lacks_deed(asking: Asking, hits: dict[int, int]) -> bool:
@@ -548,14 +534,8 @@ def _lacks_agent(asking: Asking, sentence: Sentence, hits: dict[int, int]) -> bo
 
 def _links_name(sentence: Sentence, hits: dict[int, int]) -> bool:
     """Return whether a sentence says that what is asked about is a name: "the edge is Fastly"."""
-    for i, word in enumerate(sentence.lower):
-        if (
-            word in {"is", "are", "="}
-            and 0 < i < len(sentence.words) - 1
-            and any(is_name(sentence.words, k) for k in (i - 1, i + 1))
-        ):
-            return True
-    return False
+    links = (i for i in range(1, len(sentence.words) - 1) if sentence.lower[i] in {"is", "are", "="})
+    return any(is_name(sentence.words, k) for i in links for k in (i - 1, i + 1))
 
 
 def sentences_of(
@@ -569,15 +549,12 @@ def sentences_of(
     said = split_text(text, read)
     about = (*title_words(title, source, read), *read_words(" ".join(tags), read))
     first = opening(said)
-    opened = () if first is None else subject_words(clauses_of(asking, first)[0][0])
+    opened = () if first is None else clauses_of(asking, first)[0][0].lower[:_OPENED]
     for at, sentence in enumerate(said):
         below = opened if first is not None and sentence.is_below(first) else ()
-        rated = rate_sentence(asking, said, at, year, (*about, *below))
+        rated = _rate_sentence(asking, said, at, year, (*about, *below))
         if rated is not None:
-            rating, clause = rated
-            if is_role_of_section(asking, sentence):  # the answer is the person
-                clause = clause._replace(written=f"{sentence.section}, {sentence.written}")
-            yield rating, clause
+            yield rated
 
 
 def read_sentences(asking: Asking, text: str) -> list[Sentence]:

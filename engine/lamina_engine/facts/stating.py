@@ -8,7 +8,6 @@ from typing import Final
 
 from lamina_engine.facts.asking import DENIED, Asking
 from lamina_engine.facts.sentences import Sentence
-from lamina_engine.facts.wording import tokens
 from lamina_engine.time import changes
 
 _WAS: Final = re.compile(
@@ -93,9 +92,7 @@ def without_afterthought(sentence: Sentence) -> Sentence:
     )
     if end is None or _denies(sentence.text[:end]):
         return sentence
-    text = sentence.text[:end]
-    words = tuple(tokens(text))
-    return sentence._replace(text=text, words=words, lower=tuple(word.lower() for word in words))
+    return sentence.with_text(sentence.text[:end])
 
 
 def _denies(text: str, *, first: bool = False) -> bool:

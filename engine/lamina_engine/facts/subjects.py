@@ -14,28 +14,24 @@ from lamina_engine.facts import vocabulary
 from lamina_engine.facts.asking import DONE, RUNNING, Asking
 from lamina_engine.facts.sentences import Sentence
 from lamina_engine.facts.values import LENGTH, MONTH, WEEKDAY, is_name
-
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
+from lamina_engine.facts.vocabulary import word_set
 
 _AGENTS: Final = ("er", "or", "man", "woman", "person")
 """Ends of nouns for who somebody is."""
-_APART: Final = _words("and or in on at with from to for of into than between")
+_APART: Final = word_set("and or in on at with from to for of into than between")
 """Between a name and what somebody is, these make them two: "Marta and the manager"."""
-_ASIDE: Final = _words("and or with to from than between")
+_ASIDE: Final = word_set("and or with to from than between")
 """The same between what somebody is and a name."""
-_LINKS: Final = _words("now currently today since also still called named by")
+_LINKS: Final = word_set("now currently today since also still called named by")
 _BETWEEN: Final = re.compile(r"[;:–—]|\b(?:when|while|because|if|where|although)\b", re.IGNORECASE)
 _BEFORE_NAME: Final = re.compile(
     r"(?:[:=(|–—]|\b(?:is|are|was|were|by|called|named|now))[*_\s]*(?:the |our |an? )?$", re.IGNORECASE
 )
-_POSSESSIVES: Final = _words("its our their his her my your")
+_POSSESSIVES: Final = word_set("its our their his her my your")
 _LONG: Final = re.compile(r"m|km|metres?|meters?|miles?|feet|ft|cm|mm")
 """Units of the length of a thing."""
 _DATE: Final = re.compile(rf"\d{{1,2}}|(?:19|20)\d\d(?:-\d\d?)*|{MONTH}|{WEEKDAY}", re.IGNORECASE)
-_DATING: Final = _words("on in of at from")
+_DATING: Final = word_set("on in of at from")
 
 
 def is_own(words: Sequence[str], k: int) -> bool:

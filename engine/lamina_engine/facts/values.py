@@ -10,12 +10,9 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Final, Literal
 
 from lamina_engine.facts import vocabulary
+from lamina_engine.facts.vocabulary import word_set
 
 Kind = Literal["who", "when", "where", "why", "duration", "frequency", "count", "amount", "measure", "which", "what"]
-
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
 
 
 MONTH: Final = (
@@ -48,53 +45,54 @@ PATTERNS: Final[dict[str, re.Pattern[str]]] = {
 }  # fmt: skip
 """Kinds of value that a phrase shows."""
 BYTES: Final = re.compile(r"\d ?(?:[kmgtp]i?b|(?:kilo|mega|giga|tera)?bytes?)\b", re.IGNORECASE)
-STORED: Final = _words("memory ram disk space storage data swap")
+STORED: Final = word_set("memory ram disk space storage data swap")
 """What is measured in bytes."""
 _CLOCK: Final = re.compile(r"\d\d?:\d\d")
 _SAYS_SUM: Final = re.compile(r"\||it (?:is|was)\b|.*[:=]\s*[^\w\s]?\d", re.IGNORECASE | re.DOTALL)
 """Begins a sentence whose number may be a sum without a word for money: a row, a label."""
-_SOLE: Final = _words("is are was were has have had there only just exactly")
+_SOLE: Final = word_set("is are was were has have had there only just exactly")
 """Of these one stands before "one" where that counts: "there is one press", unlike a heading "One press for all"."""
 LENGTH: Final = re.compile(r"\d ?(?:m|km|metres?|meters?|miles?|feet|ft|cm|mm)\b[^.]*\blong\b", re.IGNORECASE)
 """How long a thing is, which is asked as how long something takes is."""
-COLOURED: Final = _words("colour color colours colors")
+COLOURED: Final = word_set("colour color colours colors")
 COLOUR: Final = (
     r"\b(?:red|green|blue|yellow|black|white|gr[ae]y|brown|orange|purple|violet|pink|silver|gold|golden|beige|turquoise|teal|cream|navy|"
     r"maroon|ochre)\b"
 )
 _NUMBER: Final = re.compile(rf"[~<>≥≤]?\d[\d.,:–-]*[kKmM]?|{COUNT}", re.IGNORECASE)
-_MEASURES: Final = _words(
+_MEASURES: Final = word_set(
     """kg litres litre km degrees hours hour minutes minute days day weeks months years seconds ms h min gb mb tb a v kw cm mm metres
     january february march april may june july august september october november december"""
 )
 _MEASURED: Final = (
-    (_words("degrees degree celsius fahrenheit"), _words("hot cold warm high low")),
-    (_words("kg g tonnes tons"), _words("heavy big large high low much")),
-    (_words("hours hour minutes minute days day weeks months years seconds ms h min"), _words("long late fast high low big large much")),
-    (_words("km m cm mm metres metre meters"), _words("long tall high low deep wide big large small")),
+    (word_set("degrees degree celsius fahrenheit"), word_set("hot cold warm high low")),
+    (word_set("kg g tonnes tons"), word_set("heavy big large high low much")),
+    (word_set("hours hour minutes minute days day weeks months years seconds ms h min"),
+     word_set("long late fast high low big large much")),
+    (word_set("km m cm mm metres metre meters"), word_set("long tall high low deep wide big large small")),
 )  # fmt: skip
 """Units, and what they are a measure of."""
-_OPENING: Final = _words("because since while when although but after before")
-CURRENCIES: Final = _words("€ $ £ % euro euros eur dollars usd francs chf pounds kroner cents")
-_BEFORE_THINGS: Final = _words("in at near on for of a an since until")
+_OPENING: Final = word_set("because since while when although but after before")
+CURRENCIES: Final = word_set("€ $ £ % euro euros eur dollars usd francs chf pounds kroner cents")
+_BEFORE_THINGS: Final = word_set("in at near on for of a an since until")
 _BESIDE: Final = 3
 """Words from a noun within which its name stands: "an electrician named Bos"."""
-_AFTER_COUNT: Final = _MEASURES | _words("% € $ £ euros euro francs dollars percent and or in at for to on per by")
+_AFTER_COUNT: Final = _MEASURES | word_set("% € $ £ euros euro francs dollars percent and or in at for to on per by")
 _AGE: Final = re.compile(
     r"\d[ -](?:year|month|week|day)s?[ -]old\b|\baged? \d|\bborn\b|\bturn(?:s|ed) \d", re.IGNORECASE
 )
-_SECRETS: Final = _words("code password passphrase pin key id serial")
-_FIGURES: Final = _SECRETS | _words(
+_SECRETS: Final = word_set("code password passphrase pin key id serial")
+_FIGURES: Final = _SECRETS | word_set(
     """port version number ip extension channel plate amount limit size capacity rate share percentage temperature quota budget price cost
     fee rent salary height weight length speed age digits minimum maximum factor excess discount fine bonus release"""
 )
-_MONEY: Final = _words(
+_MONEY: Final = word_set(
     "price cost costs fee rent budget salary earn earns premium fine excess bonus deposit pay charge charges"
 )
-_PLACES: Final = _words("city town country countries place village region")
-_BEFORE_PLACES: Final = _words("in at on to from near under behind with into via inside through above beside")
-_ARTICLES: Final = _words("the a an our my your their its host room")
-_FINITE: Final = _words("is are was were has had will can = does did wants")
+_PLACES: Final = word_set("city town country countries place village region")
+_BEFORE_PLACES: Final = word_set("in at on to from near under behind with into via inside through above beside")
+_ARTICLES: Final = word_set("the a an our my your their its host room")
+_FINITE: Final = word_set("is are was were has had will can = does did wants")
 IDENTIFIER: Final = re.compile(r"[a-z][A-Z]|\w[._/-]\w|\d[A-Za-z]|[A-Za-z]\d")
 _QUOTED: Final = re.compile(r"`([^`]+)`|[\"“„«]([^\"“”»]+)[\"”“»]")
 _ADDRESS: Final = re.compile(r"[/#]\w|\w\.\w{2,}")

@@ -9,13 +9,14 @@ import re
 from typing import Final
 
 
-def _words(text: str) -> frozenset[str]:
+def word_set(text: str) -> frozenset[str]:
+    """Return the words of a text as a set."""
     return frozenset(text.split())
 
 
 # ---------------------------------------------------------------------- words that ask for nothing
 
-FLUFF: Final = _words(
+FLUFF: Final = word_set(
     """tell know known show give find list info information detail details thing things anything everything something describe
     summarise summarize summary overview current currently exactly exact please kind type sort say says said mean means remember remind
     recall lookup look need want wonder idea question answer fact facts actually today now latest still moment right days these
@@ -24,25 +25,25 @@ FLUFF: Final = _words(
     behind inside within onto via per upon physically"""
 )
 """Words that ask for nothing."""
-LIGHT_NOUNS: Final = _words(
+LIGHT_NOUNS: Final = word_set(
     """number period amount date day days time length service services project projects tool tools system systems app apps machine
     person place content contents part parts item items size software"""
 )
 """Nouns that ask for nothing beside what does, and for a predicate that they name where nothing else does."""
-LIGHT_VERBS: Final = _words(
+LIGHT_VERBS: Final = word_set(
     """use uses used using have has had hold holds held wear wears take takes taken go goes going went keep keeps kept run runs
     running get gets work works working happen happens happened called call set sets stand stands belong belongs serve serves
     served put live lives living stored saved located found installed based listed named discussed mentioned noted written
     needed required planned expected supposed send write open gives given done installed placed mounted racked housed"""
 )
 """Verbs that ask for nothing beside what does."""
-LIGHT: Final = LIGHT_NOUNS | LIGHT_VERBS | _words("best long far week month year people")
+LIGHT: Final = LIGHT_NOUNS | LIGHT_VERBS | word_set("best long far week month year people")
 """Words that ask for nothing beside what does."""
-GENERIC: Final = FLUFF | LIGHT | _words("think team")
+GENERIC: Final = FLUFF | LIGHT | word_set("think team")
 """Words of questions that are no names of things."""
-EVENTS: Final = LIGHT_VERBS - _words("use have get happen take done called") | _words("give gave")
+EVENTS: Final = LIGHT_VERBS - word_set("use have get happen take done called") | word_set("give gave")
 """Verbs that ask for an event where the question is of the past: "what did it serve" is not what it serves."""
-PLAIN: Final = _words(
+PLAIN: Final = word_set(
     """who who's what what's is are was am do does did you i we me my your myself yourself about on of for the a an all and have
     has can could"""
 )
@@ -54,30 +55,30 @@ SELVES: Final = (
 
 # ---------------------------------------------------------------------- words that make it another question
 
-NARROWING: Final = _words("before after during not nor never other down off out than")
+NARROWING: Final = word_set("before after during not nor never other down off out than")
 """Function words that make it another question."""
-DENIALS: Final = _words("not nor never neither cannot")
+DENIALS: Final = word_set("not nor never neither cannot")
 """Words that deny: no value that is so answers what is not so."""
-RANKS: Final = _words("last first next previous ever originally initially")
-PASSING: Final = _words("now today tonight currently moment")
+RANKS: Final = word_set("last first next previous ever originally initially")
+PASSING: Final = word_set("now today tonight currently moment")
 """Words for this moment, at which a place that is known may not be the place."""
-PAST: Final = _words("did had was were")
-MEASURES: Final = _words("size length amount")
+PAST: Final = word_set("did had was were")
+MEASURES: Final = word_set("size length amount")
 """Light nouns that ask for something by name: "the size of"."""
 
 # ---------------------------------------------------------------------- words of grammar
 
-ARTICLES: Final = _words("the a an our my your their")
-HELPERS: Final = _words("do does did should can could must may will would")
-HAVING: Final = _words("has have")
-BEING: Final = _words("is are was were be been")
-ASKERS: Final = _words("i we you one")
-WHICH: Final = _words("which what")
-LINKING: Final = _words("of for to behind")
-RELATIVE: Final = _words("that which who whom")
-RELATING: Final = _words("depends depend relies rely needs need built comes come sits sit is has")
+ARTICLES: Final = word_set("the a an our my your their")
+HELPERS: Final = word_set("do does did should can could must may will would")
+HAVING: Final = word_set("has have")
+BEING: Final = word_set("is are was were be been")
+ASKERS: Final = word_set("i we you one")
+WHICH: Final = word_set("which what")
+LINKING: Final = word_set("of for to behind")
+RELATIVE: Final = word_set("that which who whom")
+RELATING: Final = word_set("depends depend relies rely needs need built comes come sits sit is has")
 """Verbs of clauses that say no more than that two things belong together."""
-DEGREES: Final = _words("big large high long low tall wide deep heavy small fast much")
+DEGREES: Final = word_set("big large high long low tall wide deep heavy small fast much")
 """Adjectives after "how" that ask for a measure."""
 ASKING: Final = {
     "who": "who", "whom": "who", "whose": "who", "when": "when", "where": "where", "whereabouts": "where", "why": "why",
@@ -104,27 +105,27 @@ team group squad
 database datastore db store
 data_centre datacentre datacenter facility site
 """
-PRICING: Final = _words("cost costs pay paid charge charges earn earns spend spent")
+PRICING: Final = word_set("cost costs pay paid charge charges earn earns spend spent")
 """Verbs after "what" that ask for a sum."""
 TYPE_WORDS: Final = {
-    kind: _words(line) for line in _TYPES.strip().split("\n") for kind in line.split()
+    kind: word_set(line) for line in _TYPES.strip().split("\n") for kind in line.split()
 }  # fmt: skip
 """Words for things of a type, by each of them: a question calls a machine a server."""
-MOMENT: Final = _words("when since what which on date day")
+MOMENT: Final = word_set("when since what which on date day")
 """Words that ask for the moment of the thing itself, where they stand alone."""
-SPOT: Final = _words("where where's is are")
+SPOT: Final = word_set("where where's is are")
 """The same for its place."""
-HAPPENING: Final = _words("happen happens happened take takes taken place planned expected supposed date day time")
+HAPPENING: Final = word_set("happen happens happened take takes taken place planned expected supposed date day time")
 """Light words that go with these."""
 UNITS: Final = frozenset(
     f"{unit}{end}" for unit in ("second", "minute", "hour", "day", "week", "month", "year", "time") for end in ("", "s")
 )
 """Units of time: a value that has them is not for that what is counted."""
 
-QUESTION_WORDS: Final = _words("who whom whose what which when where why how")
+QUESTION_WORDS: Final = word_set("who whom whose what which when where why how")
 _GRAMMAR: Final = (
     BEING | HELPERS | HAVING | QUESTION_WORDS | ARTICLES
-    | _words(
+    | word_set(
         """be been being had having of for to in on at by with from into onto us i me you they them his her its it he she this that these
         those and or not no there here as than then so too if up out any some much many more one ones get gets got please exactly just still
         now today currently nowadays use uses used using about per via let need needs want name named kind sort type roughly ever also both
@@ -150,38 +151,38 @@ def denies(word: str) -> bool:
 
 # ---------------------------------------------------------------------- parts of predicates
 
-PRESENT: Final = _words("current latest present best own exact usual")
+PRESENT: Final = word_set("current latest present best own exact usual")
 """Parts that a question may leave out."""
-HEADS: Final = _words("address code id location name style url order info details size handle account username type")
+HEADS: Final = word_set("address code id location name style url order info details size handle account username type")
 """Ends that need not be asked for: a "locker code" is what is asked of a locker."""
-COUNTS: Final = _words("count number size total limit capacity")
+COUNTS: Final = word_set("count number size total limit capacity")
 """Ends that "how many" asks for."""
 TARGETS: Final = {
-    "where": _words("target destination path folder bucket space spot"), "much": _words("value price amount cost fee sum rent")
+    "where": word_set("target destination path folder bucket space spot"), "much": word_set("value price amount cost fee sum rent")
 }  # fmt: skip
 """Ends that a question word asks for."""
-PLACES: Final = _words(
+PLACES: Final = word_set(
     """address home location residence city town country office room place path file folder repo repository github git url website
     site homepage domain fqdn email mail employer company machine server host birthplace origin hometown credentials credential
     token password key secret channel floor building shelf desk"""
 )
 """Parts by which a value says where something is."""
-PERSONS: Final = _words(
+PERSONS: Final = word_set(
     """owner maintainer lead leader author writer manager boss supervisor mentor teacher lecturer partner spouse wife husband
     mother father parent child son daughter brother sister sibling friend colleague deputy assistant contact director chair captain
     editor"""
 )
 """Ends whose values are people, who are at no place that is known."""
-THINGS: Final = _words(
+THINGS: Final = word_set(
     "server router number order counter computer folder container cluster timer trigger layer paper weather"
 )
 """Ends in -er that are no people."""
-KINDS: Final = _words(
+KINDS: Final = word_set(
     """work home office mobile cell main primary official direct personal private full whole monthly yearly annual current latest
     favourite favorite preferred own date time name number address id type lecture meeting"""
 )
 """Parts that say only of what kind: a work phone is a phone."""
-LINKS: Final = _words("link url address page website")
+LINKS: Final = word_set("link url address page website")
 """Words for a value that is a link."""
 SPELLINGS: Final = {
     word: standard
