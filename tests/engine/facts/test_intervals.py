@@ -36,7 +36,7 @@ def answer(memory: Memory, question: str) -> list[str]:
         ("what port did Beacon run on in March 2026?", "7411"), ("what port did Beacon use until April?", "7411"),
         ("what port did Beacon use until June?", "7500"), ("what port was Beacon on before May 2026?", "7411"),
         ("which port did Beacon use on 2026-03-05?", "7411"), ("which port did Beacon use yesterday?", "7500"),
-        ("what port did Beacon use before 7500?", "7411"), ("what was the old port of Beacon?", "7411"),
+        ("what port did Beacon use before 7500?", "7411"), ("which port did Beacon use before ...?", "7411"), ("what was the old port of Beacon?", "7411"),
         ("what's Beacon's previous port?", "7411"), ("which port does Beacon no longer use?", "7411"),
         ("which port does Beacon not use any more?", "7411"), ("welchen Port hatte Beacon vorher?", "7411"),
         ("welchen Port hatte Beacon im März 2026?", "7411"), ("welchen Port hat Beacon nicht mehr?", "7411"),
@@ -60,7 +60,7 @@ def test_questions_of_another_time_are_answered_from_the_intervals(harbour: Memo
         "who owned Pier 4 in 2025?", "who owned Pier 4 before Ada Obi?", "who owned Pier 4 before the storm?", "what was Tove's old phone?",
         "what was Tove's phone in 2015?", "who painted Pier 4 before Ben Li?", "who bought Pier 4 in March 2026?",
         "what port will Beacon use in 2027?", "how old is Beacon?", "which version of Beacon did Ann install in July?",
-        "which port did Beacon run on after ...?", "before “”, which port did Beacon run on?", "which port did Beacon use before — ?",
+        "which port did Beacon run on after ...?", "before “”, which port did Beacon run on?",
     ],
 )  # fmt: skip
 def test_what_no_interval_tells_is_not_answered(harbour: Memory, question: str) -> None:
