@@ -53,6 +53,9 @@ BLANKS: Final[Mapping[str, Mapping[str, Any]]] = {
     "predicates": {"name": "", "object": "any", "functional": False},
 }  # fmt: skip
 """By log: a row that says nothing; columns that are not named are null. A chunk and a source get names besides."""
+_OF_FACTS: Final = ("facts", "entities", "aliases")
+_OF_ONE_CHUNK: Final = ("members", "origins", "freshness")
+"""Logs of which each row is about one chunk, and says nothing without it."""
 _CATEGORIES: Final[Mapping[str, tuple[str, ...]]] = {
     "facts": ("predicate", "category", "origin"),
     "entities": ("type", "origin"),
@@ -137,8 +140,7 @@ class FactErasure:
         self, log: str, segment: Segment, offsets: NDArray[np.int64], gone: NDArray[np.bool_]
     ) -> dict[str, list[Any]]:
         if log != "entities":
-            blank = BLANKS[log]
-            return {name: [value] * len(offsets) for name, value in blank.items()}
+            return blank_rows(log, len(offsets))
         return {
             name: [
                 value if goes else old for old, goes in zip(segment.values(name, offsets), gone.tolist(), strict=True)
@@ -191,9 +193,24 @@ class Erasure:
         self._before = snapshot.column("chunks", "previous").astype(np.int64)
         self._previous = skip_forgotten(self._before, self._gone)
 
+    def changes(self, log: str) -> Iterator[Change]:
+        """Yield the segments of a log to rewrite."""
+        if log in _OF_FACTS:
+            for segment, offsets, values, counted in self._said.changes(log):
+                yield Change(segment, partial(rewrite_segment, segment, offsets, values), counted)
+        elif log in _OF_ONE_CHUNK:
+            for segment in self._snapshot.segments(log):
+                yield from _emptied(segment, [name in self._tombstones for name in segment.texts("chunk")])
+        else:
+            find = {
+                "chunks": self._chunks, "vectors": self._vectors, "events": self._events, "sources": self._sources,
+                "links": self._links, "topics": self._topics,
+            }  # fmt: skip
+            yield from find[log]()
+
     # ------------------------------------------------------------------ chunks
 
-    def chunks(self) -> Iterator[Change]:
+    def _chunks(self) -> Iterator[Change]:
         """Yield segments of the chunks log with erased rows or rows that share their words.
 
         Also those whose dictionaries name what only they had: pieces of one batch share theirs.
@@ -209,7 +226,7 @@ class Erasure:
     def _chunk_rows(self, segment: Segment) -> pa.RecordBatch:
         span = slice(segment.start, segment.start + segment.rows)
         offsets = np.flatnonzero(self._gone[span])
-        blank: dict[str, Sequence[Any]] = {name: [value] * len(offsets) for name, value in BLANKS["chunks"].items()}
+        blank = blank_rows("chunks", len(offsets))
         blank["id"] = [self._name_of_row[row] for row in (offsets + segment.start).tolist()]
         batch = rewrite_segment(segment, offsets, blank)
         at = batch.schema.get_field_index("previous")
@@ -217,7 +234,7 @@ class Erasure:
         previous[offsets] = -1
         return batch.set_column(at, batch.schema.field(at), pa.array(previous))
 
-    def vectors(self) -> Iterator[Change]:
+    def _vectors(self) -> Iterator[Change]:
         """Yield the segments with their vectors, in every embedding space; all zero stands for none."""
         for log in self._snapshot.manifest.logs:
             for segment in self._snapshot.segments(log) if log.startswith("vectors.") else ():
@@ -228,12 +245,12 @@ class Erasure:
 
     # ------------------------------------------------------------------ what is said about them
 
-    def events(self) -> Iterator[Change]:
+    def _events(self) -> Iterator[Change]:
         """Yield the segments with events about them: kind, row and instant stay."""
         for segment in self._snapshot.segments("events"):
             names, rows = segment.texts("chunk"), segment.numbers("row").tolist()
             about = [self._name_of_row.get(row) or self._tombstones.get(n) for n, row in zip(names, rows, strict=True)]
-            offsets = np.array([i for i, name in enumerate(about) if name is not None], np.int64)
+            offsets = np.flatnonzero([name is not None for name in about])
             if len(offsets):
                 new: dict[str, Sequence[Any]] = {
                     "chunk": [about[i] for i in offsets.tolist()],
@@ -242,7 +259,7 @@ class Erasure:
                 }
                 yield Change(segment, partial(rewrite_segment, segment, offsets, new), len(offsets))
 
-    def sources(self) -> Iterator[Change]:
+    def _sources(self) -> Iterator[Change]:
         """Yield the segments of the sources log that name them; the sources keep their digests.
 
         A file whose chunks all go loses its name, too; a transcript keeps it, since it is read on from where it ended.
@@ -254,7 +271,7 @@ class Erasure:
                 key in self._nameless or not self._tombstones.keys().isdisjoint(ids)
                 for key, ids in zip(keys, listed, strict=True)
             ]
-            offsets = np.flatnonzero(np.array(named, np.bool_))
+            offsets = np.flatnonzero(named)
             if len(offsets):
                 yield Change(segment, partial(self._source_rows, segment, offsets), len(offsets))
 
@@ -280,58 +297,22 @@ class Erasure:
         keep_chunks(values, lambda name: name not in self._tombstones)
         return rewrite_segment(segment, offsets, values)
 
-    def links(self) -> Iterator[Change]:
+    def _links(self) -> Iterator[Change]:
         """Yield the segments with links that begin or end at one of them; such a row is emptied."""
         for segment in self._snapshot.segments("links"):
             ends = zip(segment.texts("source"), segment.texts("target"), strict=True)
-            offsets = np.array(
-                [i for i, pair in enumerate(ends) if not self._tombstones.keys().isdisjoint(pair)], np.int64
-            )
-            if len(offsets):
-                blank = {name: [value] * len(offsets) for name, value in BLANKS["links"].items()}
-                yield Change(segment, partial(rewrite_segment, segment, offsets, blank), len(offsets))
+            yield from _emptied(segment, [not self._tombstones.keys().isdisjoint(pair) for pair in ends])
 
-    # ------------------------------------------------------------------ topics
-
-    def members(self) -> Iterator[Change]:
-        """Yield the segments that say in which topics they lay; such a row says nothing any more."""
-        for segment in self._snapshot.segments("members"):
-            named = segment.texts("chunk")
-            offsets = np.array([i for i, name in enumerate(named) if name in self._tombstones], np.int64)
-            if len(offsets):
-                blank = {name: [value] * len(offsets) for name, value in BLANKS["members"].items()}
-                yield Change(segment, partial(rewrite_segment, segment, offsets, blank), len(offsets))
-
-    # ------------------------------------------------------------------ files they came from
-
-    def origins(self) -> Iterator[Change]:
-        """Yield the segments that say which files they speak of; such a row says nothing any more."""
-        yield from self._about("origins")
-
-    def freshness(self) -> Iterator[Change]:
-        """Yield the segments with verdicts about them; such a row says nothing any more."""
-        yield from self._about("freshness")
-
-    def _about(self, log: str) -> Iterator[Change]:
-        for segment in self._snapshot.segments(log):
-            named = segment.texts("chunk")
-            offsets = np.array([i for i, name in enumerate(named) if name in self._tombstones], np.int64)
-            if len(offsets):
-                values = {name: [value] * len(offsets) for name, value in BLANKS[log].items()}
-                yield Change(segment, partial(rewrite_segment, segment, offsets, values), len(offsets))
-
-    def topics(self) -> Iterator[Change]:
+    def _topics(self) -> Iterator[Change]:
         """Yield the segments with topics that name them as examples, or by their words alone."""
         for segment in self._snapshot.segments("topics"):
             named = zip(segment.texts("medoid"), segment.texts("exemplars"), strict=True)
             less = self._unsaid.topics(segment)
-            offsets = np.array(
+            offsets = np.flatnonzero(
                 [
-                    i
+                    i in less or not self._tombstones.keys().isdisjoint({medoid, *others})
                     for i, (medoid, others) in enumerate(named)
-                    if i in less or not self._tombstones.keys().isdisjoint({medoid, *others})
-                ],
-                np.int64,
+                ]
             )
             if len(offsets):
                 yield Change(segment, partial(self._topic_rows, segment, offsets, less), len(offsets))
@@ -349,23 +330,18 @@ class Erasure:
         ]
         return rewrite_segment(segment, offsets, values)
 
-    # ------------------------------------------------------------------ facts
 
-    def facts(self) -> Iterator[Change]:
-        """Yield the segments with facts that they state."""
-        yield from self._fact_changes("facts")
+def _emptied(segment: Segment, gone: Sequence[bool]) -> Iterator[Change]:
+    """Yield a segment some of whose rows say nothing any more, if there are any."""
+    offsets = np.flatnonzero(gone)
+    if len(offsets):
+        blank = blank_rows(segment.log, len(offsets))
+        yield Change(segment, partial(rewrite_segment, segment, offsets, blank), len(offsets))
 
-    def entities(self) -> Iterator[Change]:
-        """Yield the segments with entities that they named first."""
-        yield from self._fact_changes("entities")
 
-    def aliases(self) -> Iterator[Change]:
-        """Yield the segments with other names of entities that go."""
-        yield from self._fact_changes("aliases")
-
-    def _fact_changes(self, log: str) -> Iterator[Change]:
-        for segment, offsets, values, counted in self._said.changes(log):
-            yield Change(segment, partial(rewrite_segment, segment, offsets, values), counted)
+def blank_rows(log: str, n: int) -> dict[str, list[Any]]:
+    """Return so many rows that say nothing, by column."""
+    return {name: [value] * n for name, value in BLANKS[log].items()}
 
 
 def skip_forgotten(previous: Rows, gone: NDArray[np.bool_]) -> Rows:

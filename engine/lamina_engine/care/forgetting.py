@@ -36,20 +36,10 @@ if TYPE_CHECKING:
 
 TOMBSTONE: Final = "forgotten-"
 """How the id of a tombstone begins; what follows is random and says nothing of the chunk."""
-_CHANGES: Final = {
-    "chunks": Erasure.chunks,
-    "vectors": Erasure.vectors,
-    "events": Erasure.events,
-    "sources": Erasure.sources,
-    "links": Erasure.links,
-    "topics": Erasure.topics,
-    "members": Erasure.members,
-    "facts": Erasure.facts,
-    "entities": Erasure.entities,
-    "aliases": Erasure.aliases,
-    "origins": Erasure.origins,
-    "freshness": Erasure.freshness,
-}
+_LOGS: Final = (
+    "chunks", "vectors", "events", "sources", "links", "topics", "members", "facts", "entities", "aliases", "origins", "freshness",
+)  # fmt: skip
+"""Logs that hold something of a chunk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +149,7 @@ class _Forgetting:
         erasures = [Erasure(own, rows, stones, view.snapshot, self._rows) for own, rows in holders]
         self._names = [stones[name] for name in view.snapshot.values("chunks", "id", self._rows)]
         self._changes: dict[str, list[Change]] = {
-            log: [change for each in erasures for change in find(each)] for log, find in _CHANGES.items()
+            log: [change for each in erasures for change in each.changes(log)] for log in _LOGS
         }
 
     def write(self, transaction: Transaction) -> None:

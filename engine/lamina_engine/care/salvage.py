@@ -23,7 +23,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from lamina_engine import columns, schema
-from lamina_engine.care.erasure import BLANKS, keep_chunks, rewrite_segment
+from lamina_engine.care.erasure import BLANKS, blank_rows, keep_chunks, rewrite_segment
 from lamina_engine.chunks.batch import embedded_text, version_of
 from lamina_engine.columns import validity
 from lamina_engine.errors import LaminaError, VaultCorrupt
@@ -132,8 +132,7 @@ def salvage(root: Path, files: Files, clock: Clock, manifest: Manifest, name: st
     for log, parts in left.items():
         files.make_folder(log_folder(root, log))
         for part in parts:
-            batch = _name_lost_entities(snapshot, part) if log == "entities" else part.stand_in.batch
-            transaction.replace(part.stand_in, partial(_same, batch))
+            transaction.replace(part.stand_in, partial(_rows_left, snapshot, part))
     if clustered:
         _forget_clusterings(transaction, snapshot)
     if "chunks" in left:
@@ -150,10 +149,6 @@ def salvage(root: Path, files: Files, clock: Clock, manifest: Manifest, name: st
         tuple(id for part in left.get("chunks", ()) for id in part.changed),
         tuple(copies),
     )
-
-
-def _same(batch: pa.RecordBatch) -> pa.RecordBatch:
-    return batch
 
 
 def _order(log: str) -> int:
@@ -416,8 +411,11 @@ def _is_json(text: str | None, kind: Any = dict[str, Any]) -> bool:
 # ---------------------------------------------------------------------- what follows from it
 
 
-def _name_lost_entities(snapshot: Snapshot, part: _Part) -> pa.RecordBatch:
-    """Return entities, the lost ones that facts or aliases speak of under such a name."""
+def _rows_left(snapshot: Snapshot, part: _Part) -> pa.RecordBatch:
+    """Return what takes a segment's place; lost entities that facts or aliases speak of get names."""
+    segment = part.stand_in
+    if segment.log != "entities":
+        return segment.batch
     pointed = {
         int(row): f"lost {row}"
         for log, names in _POINTS.items()
@@ -427,15 +425,11 @@ def _name_lost_entities(snapshot: Snapshot, part: _Part) -> pa.RecordBatch:
     }
     for aliases in snapshot.segments("aliases"):
         pointed.update(zip(aliases.numbers("entity").tolist(), aliases.texts("alias"), strict=True))
-    segment = part.stand_in
-    offsets = np.array([row - segment.start for row in part.rows(~part.kept).tolist() if row in pointed], np.int64)
-    if not len(offsets):
-        return segment.batch
-    rows = [segment.start + i for i in offsets.tolist()]
-    values: dict[str, Sequence[Any]] = {name: [value] * len(rows) for name, value in BLANKS["entities"].items()}
+    rows = [row for row in part.rows(~part.kept).tolist() if row in pointed]
+    values = blank_rows("entities", len(rows))
     values["kind"], values["type"] = ["entity"] * len(rows), ["lost"] * len(rows)
     values["id"], values["name"] = [f"vault:lost:{row}" for row in rows], [pointed[row] for row in rows]
-    return rewrite_segment(segment, offsets, values)
+    return rewrite_segment(segment, np.array(rows, np.int64) - segment.start, values)
 
 
 def _mend_states(transaction: Transaction, snapshot: Snapshot, lost: set[int]) -> None:
@@ -482,24 +476,22 @@ def _mend_states(transaction: Transaction, snapshot: Snapshot, lost: set[int]) -
 def _forget_clusterings(transaction: Transaction, snapshot: Snapshot) -> None:
     """Blank the events of clusterings whose topics are lost: the next one begins anew."""
     for segment in snapshot.segments("events"):
-        offsets = np.array([i for i, kind in enumerate(segment.texts("kind")) if kind == CLUSTER], np.int64)
+        offsets = np.flatnonzero([kind == CLUSTER for kind in segment.texts("kind")])
         if len(offsets):
-            values = {name: [value] * len(offsets) for name, value in BLANKS["events"].items()}
-            transaction.replace(segment, partial(_same, rewrite_segment(segment, offsets, values)))
+            transaction.replace(segment, partial(rewrite_segment, segment, offsets, blank_rows("events", len(offsets))))
 
 
 def _read_again(transaction: Transaction, snapshot: Snapshot) -> None:
     """Make the next ingest read the files of lost chunks, though they have not changed."""
     known = {name for segment in snapshot.segments("chunks") for name in segment.texts("id")}
     for segment in snapshot.segments("sources"):
-        listed = segment.texts("chunks")
-        offsets = np.array([i for i, ids in enumerate(listed) if not known.issuperset(ids)], np.int64)
+        offsets = np.flatnonzero([not known.issuperset(ids) for ids in segment.texts("chunks")])
         if not len(offsets):
             continue
         values = {name: segment.values(name, offsets) for name in segment.batch.schema.names}
         keep_chunks(values, known.__contains__)
         values["digest"], values["mtime_ns"] = [bytes(16)] * len(offsets), [-1] * len(offsets)
-        transaction.replace(segment, partial(_same, rewrite_segment(segment, offsets, values)))
+        transaction.replace(segment, partial(rewrite_segment, segment, offsets, values))
 
 
 def _describe(left: Mapping[str, Sequence[_Part]], choose: Callable[[_Part], NDArray[np.bool_]]) -> Iterator[str]:
