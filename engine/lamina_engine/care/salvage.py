@@ -500,7 +500,7 @@ def _describe(left: Mapping[str, Sequence[_Part]], choose: Callable[[_Part], NDA
         for part in parts:
             spans = list(_spans(part.rows(choose(part))))
             if spans:
-                rows = "row" if spans == [str(part.stand_in.start)] and part.stand_in.rows == 1 else "rows"
+                rows = "rows" if len(spans) > 1 or not spans[0].isdigit() else "row"
                 yield f"{rows} {', '.join(spans)} of {log} ({part.stand_in.ref.name})"
 
 

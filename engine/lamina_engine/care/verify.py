@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -60,8 +60,8 @@ class VerifyProblem:
     """One thing that is not as it was written."""
 
     code: str
-    """Stable: ``settings``, ``current``, ``manifest``, ``segment``, ``rows``, ``order``, ``event``, ``vector``, ``version``,
-    ``index``, ``shard``, ``repair``."""
+    """Stable: ``object``, ``shape``, ``settings``, ``current``, ``manifest``, ``segment``, ``rows``, ``order``, ``event``,
+    ``vector``, ``version``, ``index``, ``shard``, ``repair``."""
     where: str
     """The file, below the vault's folder."""
     message: str
@@ -167,7 +167,8 @@ def _open(
         advice = f"see that it can be read, and check again; else move it out of the vault: then it counts as missing, and {advice}"
     if wrong is None:
         return segment
-    report.add("segment", f"{LOG}/{log}/{ref.name}", f"{_rows(log, ref)}: {wrong}", advice)
+    rows = f"rows {ref.start} to {ref.start + ref.rows - 1} of {log}"
+    report.add("segment", f"{LOG}/{log}/{ref.name}", f"{rows}: {wrong}", advice)
     return None
 
 
@@ -176,8 +177,8 @@ def _damage(error: VaultCorrupt) -> str:
     return str(error).partition("; `lamina verify")[0]
 
 
-def _rows(log: str, ref: SegmentRef) -> str:
-    return f"rows {ref.start} to {ref.start + ref.rows - 1} of {log}"
+def _where(segment: Segment) -> str:
+    return f"{LOG}/{segment.log}/{segment.ref.name}"
 
 
 _AGAIN: Final[Mapping[str, str]] = {
@@ -208,7 +209,7 @@ def _advice(log: str, ref: SegmentRef, refs: list[SegmentRef], *, mends: bool) -
 
 def _check_order(segment: Segment, before_us: int, report: VerifyReport, *, deep: bool) -> None:
     """recorded_at grows: within chunks and vectors by every row, within other logs it may stay."""
-    where = f"{LOG}/{segment.log}/{segment.ref.name}"
+    where = _where(segment)
     stamps = segment.numbers("recorded_at").astype(np.int64)
     strict = segment.log == "chunks" or segment.log.startswith("vectors.")
     if int(stamps[-1]) != segment.ref.last_us:
@@ -217,9 +218,9 @@ def _check_order(segment: Segment, before_us: int, report: VerifyReport, *, deep
     if int(stamps[0]) < before_us + strict:
         message = f"its first row was recorded at {int(stamps[0])} us, the row before it at {before_us}"
         report.add("order", where, message, "recall as of a moment near these rows may be wrong; all else works")
-    if deep and len(stamps) > 1 and bool((np.diff(stamps) < strict).any()):
-        row = segment.start + int(np.flatnonzero(np.diff(stamps) < strict)[0]) + 1
-        message = f"row {row} was recorded before the row in front of it"
+    back = np.flatnonzero(np.diff(stamps) < strict) if deep else np.empty(0, np.int64)
+    if len(back):
+        message = f"row {segment.start + int(back[0]) + 1} was recorded before the row in front of it"
         report.add("order", where, message, "recall as of a moment near these rows may be wrong; all else works")
 
 
@@ -240,9 +241,7 @@ def _check_events(manifest: Manifest, parts: list[Segment], report: VerifyReport
         if len(outside):
             first = segment.start + int(outside[0])
             message = f"{len(outside)} events, the first in row {first}, are about rows that chunks does not have"
-            report.add(
-                "event", f"{LOG}/events/{segment.ref.name}", message, "they are ignored; nothing needs to be done"
-            )
+            report.add("event", _where(segment), message, "they are ignored; nothing needs to be done")
 
 
 def _check_vectors(parts: list[Segment], report: VerifyReport) -> None:
@@ -254,8 +253,7 @@ def _check_vectors(parts: list[Segment], report: VerifyReport) -> None:
         if len(bad):
             first = segment.start + int(bad[0])
             message = f"{len(bad)} vectors, the first in row {first}, are neither of length one nor all zero"
-            advice = "make them again with `lamina reindex`"
-            report.add("vector", f"{LOG}/{segment.log}/{segment.ref.name}", message, advice)
+            report.add("vector", _where(segment), message, "make them again with `lamina reindex`")
 
 
 def _check_versions(parts: list[Segment], report: VerifyReport) -> None:
@@ -267,12 +265,7 @@ def _check_versions(parts: list[Segment], report: VerifyReport) -> None:
         try:
             columns = [batch.column(n).to_pylist() for n in ("version", "text", "title", "headings", "created_at")]
         except (UnicodeDecodeError, pa.ArrowException) as error:
-            report.add(
-                "segment",
-                f"{LOG}/chunks/{segment.ref.name}",
-                f"its text is not UTF-8: {error}",
-                "put it back from a copy",
-            )
+            report.add("segment", _where(segment), f"its text is not UTF-8: {error}", "put it back from a copy")
             continue
         report.checked["versions"] += batch.num_rows
         bad = [i for i, row in enumerate(zip(*columns, strict=True)) if not embedded_of(*row).matched]
@@ -280,12 +273,7 @@ def _check_versions(parts: list[Segment], report: VerifyReport) -> None:
             message = (
                 f"{len(bad)} rows, the first {segment.start + bad[0]}, do not have the content that their version says"
             )
-            report.add(
-                "version",
-                f"{LOG}/chunks/{segment.ref.name}",
-                message,
-                "add these chunks again",
-            )
+            report.add("version", _where(segment), message, "add these chunks again")
 
 
 def verify(
@@ -476,7 +464,7 @@ def newest_intact(root: Path, *, deep: bool = False) -> tuple[str, Manifest] | N
 
 def newest_readable(root: Path) -> tuple[str, Manifest] | None:
     """Return the newest manifest that can be read, whatever its segments; None where none can."""
-    return _newest(root, lambda manifest: True)
+    return _newest(root, lambda _: True)
 
 
 def _newest(root: Path, is_wanted: Callable[[Manifest], bool]) -> tuple[str, Manifest] | None:
@@ -506,11 +494,7 @@ def _set_current(root: Path, report: VerifyReport, *, deep: bool, repair: bool) 
         if found is None:
             return None
         name, manifest = found
-        newest = max(
-            manifests.version_of(path.name)
-            for path in (root / manifests.MANIFESTS).iterdir()
-            if manifests.is_manifest_name(path.name)
-        )
+        newest = max(map(manifests.version_of, _names(root)))
         if manifests.version_of(name) < newest:
             # rows of the lost versions may be in the indexes, and versions must not run backwards
             manifest = msgspec.structs.replace(manifest, version=newest + 1, indexes={})
@@ -527,6 +511,15 @@ _ADVICE = "rebuild it from the log with `lamina reindex`, or remove it with `lam
 
 def check_indexes(folder: Path, snapshot: Snapshot, report: VerifyReport, *, deep: bool) -> list[Path]:
     """Check every index that a version names; return the files and folders that are damaged."""
+    damaged = []
+    for path, wrong in _find_damage(folder, snapshot, report, deep=deep):
+        report.add("index", path.relative_to(folder.parent).as_posix(), wrong, _ADVICE)
+        damaged.append(path)
+    return damaged
+
+
+def _find_damage(folder: Path, snapshot: Snapshot, report: VerifyReport, *, deep: bool) -> Iterator[tuple[Path, str]]:
+    """Yield damaged files and folders of indexes, with what is wrong."""
     from lamina_engine.index.graphfile import open_graph
     from lamina_engine.index.keys import KeyIndex
     from lamina_engine.index.nodes import GRAPH
@@ -540,11 +533,10 @@ def check_indexes(folder: Path, snapshot: Snapshot, report: VerifyReport, *, dee
         KEYS: (("ids", "versions"), "chunks", lambda path: KeyIndex.open(path, verify=deep).rows),
         GRAPH: (("file",), "links", lambda path: open_graph(path, path.with_suffix(".nodes"), verify=deep).rows),
     }
-    damaged: list[Path] = []
     for name, record in snapshot.manifest.indexes.items():
         if name not in readers:
             named = [folder / str(value) for value in record.values() if isinstance(value, str)]
-            damaged += _check_seals([path for path in named if path.is_file()], report, deep=deep)
+            yield from _check_seals([path for path in named if path.is_file()], report, deep=deep)
             continue
         fields, log, read = readers[name]
         for key in fields:
@@ -552,26 +544,22 @@ def check_indexes(folder: Path, snapshot: Snapshot, report: VerifyReport, *, dee
             report.checked["indexes"] += 1
             wrong = _wrong(path, record, snapshot.rows(log), read)
             if wrong is not None:
-                report.add("index", f"{folder.name}/{path.name}", wrong, _ADVICE)
-                damaged.append(path)
+                yield path, wrong
     for unnamed in ("map-*.places", "codes-*.faiss"):
-        damaged += _check_seals(sorted(folder.glob(unnamed)), report, deep=deep)
-    return damaged + _check_terms(folder, snapshot, report, deep=deep)
+        yield from _check_seals(sorted(folder.glob(unnamed)), report, deep=deep)
+    yield from _check_terms(folder, snapshot, report, deep=deep)
 
 
-def _check_seals(paths: list[Path], report: VerifyReport, *, deep: bool) -> list[Path]:
-    """Check sealed files by their checksums alone; return those that are damaged."""
+def _check_seals(paths: list[Path], report: VerifyReport, *, deep: bool) -> Iterator[tuple[Path, str]]:
+    """Check sealed files by their checksums alone."""
     from lamina_engine.index.sealed import check_seal
 
-    damaged = []
     for path in paths:
         report.checked["indexes"] += 1
         try:
             check_seal(path, payload=deep)
         except OSError as error:
-            report.add("index", f"{INDEX}/{path.name}", str(error).removeprefix(f"{path}: "), _ADVICE)
-            damaged.append(path)
-    return damaged
+            yield path, str(error).removeprefix(f"{path}: ")
 
 
 def _wrong(path: Path, record: dict[str, Any], rows: int, read: Callable[[Path], int]) -> str | None:
@@ -586,39 +574,32 @@ def _wrong(path: Path, record: dict[str, Any], rows: int, read: Callable[[Path],
     return None
 
 
-def _check_terms(folder: Path, snapshot: Snapshot, report: VerifyReport, *, deep: bool) -> list[Path]:
+def _check_terms(folder: Path, snapshot: Snapshot, report: VerifyReport, *, deep: bool) -> Iterator[tuple[Path, str]]:
     from lamina_engine.index.tables import lists_path, terms_path
     from lamina_engine.index.terms import TermsDamaged, open_terms
 
-    damaged = []
     for segment in snapshot.segments("chunks"):
         path, lists = terms_path(folder, segment), lists_path(folder, segment)
         if not path.exists():  # recall analyses the text anew, the next write keeps the result
             continue
         report.checked["indexes"] += 1
-        rows = None
+        rows = wrong = None
         try:
             rows = open_terms(path, verify=deep)
-            wrong = (
-                None
-                if len(rows.lengths) == segment.rows
-                else f"it has {len(rows.lengths)} rows, its segment {segment.rows}"
-            )
-            if wrong is None and deep and not _same_terms(snapshot, segment, rows):
+            if len(rows.lengths) != segment.rows:
+                wrong = f"it has {len(rows.lengths)} rows, its segment {segment.rows}"
+            elif deep and not _same_terms(snapshot, segment, rows):
                 wrong = "its terms are not those of the text"
         except TermsDamaged as error:
             wrong = str(error).removeprefix(f"{path}: ")
         if wrong is not None:
-            report.add("index", f"{folder.name}/{path.parent.name}/{path.name}", wrong, _ADVICE)
-            damaged.append(path)
+            yield path, wrong
             rows = None
         if lists.exists():  # else the builder makes them after the next write
             report.checked["indexes"] += 1
             wrong = _wrong_lists(lists, segment.rows, rows, deep=deep)
             if wrong is not None:
-                report.add("index", f"{folder.name}/{lists.parent.name}/{lists.name}", wrong, _ADVICE)
-                damaged.append(lists)
-    return damaged
+                yield lists, wrong
 
 
 def _wrong_lists(path: Path, n: int, rows: TermRows | None, *, deep: bool) -> str | None:

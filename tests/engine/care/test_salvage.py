@@ -81,7 +81,7 @@ def test_broken_letters_cost_their_own_chunk(vault: Path) -> None:
     path = holding(vault, "chunks", 7)
     path.write_bytes(path.read_bytes().replace("Rechnung 7: Grü".encode(), b"Rechnung 7: Gr\xff\xff"))
     report = verify(vault, repair=True)
-    assert "rows 7 of chunks" in str(report.repaired)
+    assert "row 7 of chunks" in str(report.repaired)
     assert verify(vault, deep=True).ok
     assert [text for _, text, status in statuses(vault) if status == "forgotten"] == [""]
 
