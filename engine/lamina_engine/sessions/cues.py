@@ -53,7 +53,9 @@ def is_substantial(text: str) -> bool:
     if text.startswith("/") and " " not in text:
         return False
     words = re.findall(r"[^\W\d_][\w'\u2019-]*", text.lower())
-    if not text.isascii() and max(text) > "\u2e80":
+    if not text.isascii() and any(
+        sign > "\u2e80" and sign.isalpha() for sign in text
+    ):  # words without blanks, and no emoji
         return len(text) >= 6
     return len(words) >= 3 and len([*islice(_subjects(words), 2)]) == 2
 
@@ -364,6 +366,8 @@ _NO_TOPIC: Final = (
     r"(?:tests?|work|topics?|questions?|issue|problem|business|bugs?|basics|normal|point|you|me|us|this|frage|thema|arbeit|sache)\b)"
 )
 """Where talk goes back to, and no work does, does not follow."""
+TOO_MUCH: Final = r"(?:is|are|would be) (?:overkill|too (?:heavy|much)|not worth)|(?:ist|sind) (?:zu (?:schwer|viel|teuer)|übertrieben)"
+"""Behind what somebody does without."""
 _REVERSAL: Final = _any(
     r"(?:do|go|live|get by|manage) without\b|get(?:ting)? rid of\b|(?:go|going|went) back on\b",
     r"(?:throw|take|rip|pull|kick) (?:[^\s.,;]+ ){1,6}out\b",
@@ -375,7 +379,7 @@ _REVERSAL: Final = _any(
     _BAD_IDEA,
     r"(?:forget|scrap|ditch|drop|abandon) (?:about )?(?:it|that|this|the (?:other|whole|old|first|second|idea|plan))\b",
     r"no [^.,;:!?]{3,40} (?:at all|any ?more)\b|lass(?:t|en wir)? das (?:mit|sein|weg)\b",
-    r"(?:is|are|would be) (?:overkill|too (?:heavy|much)|not worth)\b|(?:ist|sind) (?:zu (?:schwer|viel|teuer)|übertrieben)\b",
+    rf"(?:{TOO_MUCH})\b",
     r"after all\b|(?:i|we)(?:'ve| have)? changed (?:my|our) minds?\b|no longer\b|never ?mind\b",
     rf"^{_THEN_NO}\b|zurück zu[mr]?{_NO_TOPIC}\b",
     r"(?:doch (?:nicht|kein|lieber|wieder)|wieder raus|werfen wir .{2,40} raus|fliegt .{0,20}raus)\b",

@@ -257,6 +257,16 @@ def test_a_session_with_nothing_to_hand_over_leaves_nothing(
     assert vault.sessions.handoff() == []
 
 
+@pytest.mark.parametrize("thanks", ["thanks", "thanks 👍🏽", "super 🙏 danke", "🎉🎉🎉🎉🎉🎉"])
+def test_thanks_are_no_request_without_an_answer(vault: Vault, tmp_path: Path, thanks: str) -> None:
+    written = day()
+    work(written)
+    written.ask(thanks)
+    text = handoff_of(vault, written.write(tmp_path / "projects"))
+    assert "not finished" not in text
+    assert thanks not in text
+
+
 def test_secrets_and_noise_of_tools_are_not_in_it(vault: Vault, tmp_path: Path) -> None:
     token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     written = day()
