@@ -31,11 +31,10 @@ _ONCE: Final = re.compile(
 _ASIDE: Final = re.compile(r"\([^)]*\)")
 OVER: Final = re.compile(r"\b(?:was|were|had)\b(?! \w+(?:ed|en|ilt|ade|old)\b)|['’]d had\b", re.IGNORECASE)
 """A form of the past that tells of no event whose outcome holds: "it was 65", unlike "it was raised"."""
-NOW: Final = re.compile(rf"\b(?:now|since|currently|these days|nowadays|today|{changes.FROM_NOW_ON})\b", re.IGNORECASE)
+NOW: Final = re.compile(rf"\b(?:{changes.NOW}|since|currently|today|{changes.FROM_NOW_ON})\b", re.IGNORECASE)
 ANEW: Final = re.compile(
-    rf"\b(?:now|again|instead|since|as of|these days|nowadays|meanwhile|{changes.FROM_NOW_ON}|"
-    rf"(?:back|over|went|goes|{changes.MOVED}|{changes.SWITCHED}|{changes.ADJUSTED}) to|"
-    r"jetzt|nun|wieder|stattdessen|seit|inzwischen|mittlerweile|neuerdings)\b",
+    rf"\b(?:{changes.NOW}|again|instead|since|as of|{changes.FROM_NOW_ON}|wieder|stattdessen|seit|"
+    rf"(?:back|over|went|goes|{changes.MOVED}|{changes.SWITCHED}|{changes.ADJUSTED}) to)\b",
     re.IGNORECASE,
 )
 """Says that something is so from then on, and was otherwise."""

@@ -339,28 +339,14 @@ def _insights(thread: Thread, notes: SessionNotes) -> list[Derived]:
     for remark in notes.rules[-_RULES:]:
         text = f"A standing rule, in the person's words{project}: {_quote_words(remark.text, 400)}"
         found.append(Derived(INSIGHT, remark.turn, remark.place, _quote(remark.text, 80), text, remark.at_us))
-    mended = [failure for failure in notes.failures if failure.mended and failure.error and _explanation(failure)]
-    for failure in mended[-_FAILURES:]:
-        why = _explanation(failure)
-        if why:
-            changed = ", ".join(_relative(name, thread.facts.get("cwd")) for name in list(failure.edited)[-4:])
-            lines = [
-                f"`{failure.command}` failed{project}: {_quote(failure.error, 160)}",
-                f"Why: {_quote(why, 260)}",
-                f"It ran well after a change of {changed}." if changed else "It ran well later.",
-            ]
-            text = "\n".join(line for line in lines if line)
-            found.append(
-                Derived(
-                    INSIGHT,
-                    failure.turn,
-                    failure.place,
-                    _quote(failure.error, 80),
-                    text,
-                    failure.at_us,
-                    is_failure=True,
-                )
-            )
+    mended = [(each, why) for each in notes.failures if each.mended and each.error and (why := _explanation(each))]
+    for failure, why in mended[-_FAILURES:]:
+        changed = ", ".join(_relative(name, thread.facts.get("cwd")) for name in list(failure.edited)[-4:])
+        after = f"after a change of {changed}" if changed else "later"
+        error = _quote(failure.error, 160)
+        text = f"`{failure.command}` failed{project}: {error}\nWhy: {_quote(why, 260)}\nIt ran well {after}."
+        title = _quote(failure.error, 80)
+        found.append(Derived(INSIGHT, failure.turn, failure.place, title, text, failure.at_us, is_failure=True))
     asked = {ask.turn: ask.text for ask in notes.asks}
     rules = {rule.text for rule in notes.rules}
     lasting = [each for each in notes.decisions if _lasts(each) and each.text not in rules]

@@ -9,6 +9,7 @@ differ both stand.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Final
@@ -51,7 +52,7 @@ _WHO: Final = re.compile(
 )
 """Who changes something is not what it is about."""
 _CHANGED: Final = re.compile(
-    rf"\b(?:{changes.CHANGING}|{changes.REVERTED}|(?:is|are) now|now(?: is| are)?|new|neue[rsn]?|jetzt|nun|was: ?|"
+    rf"\b(?:{changes.CHANGING}|{changes.REVERTED}|(?:is|are) (?:{changes.NOW})|(?:{changes.NOW})(?: is| are)?|new|neue[rsn]?|was: ?|"
     rf"{changes.NO_LONGER}|{changes.ANY_MORE}|{changes.INSTEAD_OF}|{changes.FORMERLY}|{changes.FROM_NOW_ON})\b"
 )
 """Says that something is not as it was."""
@@ -93,9 +94,7 @@ _SUBJECT: Final = re.compile(
     r"\A(?P<what>.{2,60}?) (?:is|are|was|were|has|have|takes|costs|needs|does|doesn't|do|don't|can't|cannot|keeps|ist|sind|war|hat|haben|"
     r"braucht|kostet|macht|nervt)\b"
 )
-_TOO_MUCH: Final = re.compile(
-    r"\b(?:(?:is|are|would be) (?:overkill|too (?:heavy|much)|not worth)|(?:ist|sind) (?:zu (?:schwer|viel|teuer)|übertrieben)|fliegt)\b"
-)
+_TOO_MUCH: Final = re.compile(rf"\b(?:{cues.TOO_MUCH}|fliegt)\b")
 _PER: Final = re.compile(r"\b(?:per|pro|je) \w+")
 _DENIED: Final = re.compile(r"\b(?:never|don't|do not|must not|mustn't|niemals|nie|kein\w*)\b[^,.;]*")
 _REASON: Final = re.compile(r"\b(?:because|since|so that|weil|denn|damit)\b[^,.;]*")
@@ -135,13 +134,9 @@ class Statement:
             named = _words(" ".join(cues.withdrawn_words(sentence)))
             if reverses and not named and _TOO_MUCH.search(sentence.lower()):
                 named = _words(_TOO_MUCH.split(sentence.lower())[0])
-            if (
-                reverses
-                and not named
-                and (cues.points_back(sentence) or not _words(before).isdisjoint(_words(sentence)))
-            ):
-                subject = _SUBJECT.match(before.lower())
-                named = _words(subject["what"]) if subject is not None else frozenset()
+            follows = cues.points_back(sentence) or not _words(before).isdisjoint(_words(sentence))
+            if reverses and not named and follows and (subject := _SUBJECT.match(before.lower())) is not None:
+                named = _words(subject["what"])
             if named:
                 found.append((named, reverses, frozenset()))
             found += [(each, False, of) for each, of in _read_ended(sentence) if each]
@@ -224,23 +219,17 @@ class Statement:
 
 
 def find_replaced(texts: Sequence[str]) -> dict[int, int]:
-    """Return replaced statements with their successors, by number; the oldest is 0."""
+    """Return replaced statements with the last that takes their place, by number; the oldest is 0."""
     statements = [Statement(text) for text in texts]
-    return dict(_find_replaced(statements))
-
-
-def _find_replaced(statements: Sequence[Statement]) -> Iterator[tuple[int, int]]:
-    counts: dict[str, int] = {}
-    for statement in statements:
-        for word in statement.words:
-            counts[word] = counts.get(word, 0) + 1
+    counts = Counter(word for statement in statements for word in statement.words)
     most = max(2, _SHARE * len(statements))
     common = frozenset(word for word, count in counts.items() if count > most)
+    found = {}
     for number, older in enumerate(statements):
-        for later in range(len(statements) - 1, number, -1):
-            if statements[later].replaces(older, common):
-                yield number, later
-                break
+        later = range(len(statements) - 1, number, -1)
+        if last := next((each for each in later if statements[each].replaces(older, common)), None):
+            found[number] = last
+    return found
 
 
 def _read_ended(sentence: str) -> Iterator[tuple[frozenset[str], frozenset[str]]]:

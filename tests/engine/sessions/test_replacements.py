@@ -52,6 +52,9 @@ from tests.engine.sessions.workday import days
         ("The standup is at 09:30.", "The standup moved to 10:00."),
         ("New launch date: 2026-12-15", "the launch date is now 2026-12-20"),
         ("we ship on Friday", "we ship on Tuesday"),
+        ("Uploads are limited to 20 MB.", "Uploads are meanwhile limited to 50 MB."),
+        ("Die Sitzung beginnt um 10:00.", "Die Sitzung beginnt mittlerweile um 11:00."),
+        ("Backups are kept for 14 days.", "Nowadays backups are kept for 30 days."),
         (
             "Lass uns die Bilder in S3 speichern, weil die Platte voll ist.",
             "Bilder doch nicht in S3, das ist zu teuer. Nehmt MinIO.",
