@@ -35,6 +35,43 @@ _AHEAD = 16
 _MULTIPLIER, _MULTIPLIER_HIGH, _SHIFT = 0x5F356495, 0x2C1B3C6D, 20
 
 
+def _hash_examples() -> tuple[object, ...]:
+    return np.frombuffer(b"ab", np.uint8), np.array([0]), np.array([2]), np.empty(1, np.int64)
+
+
+@kernel(examples=[_hash_examples])
+def hash_spans(data: U8, begins: I64, ends: I64, out_keys: I64) -> None:
+    """Write the key of each of some spans of bytes, none of them 0.
+
+    Parameters
+    ----------
+    data : uint8 (b,)
+    begins, ends : int64 (n,)
+    out_keys : int64 (n,)
+        Written.
+
+    Notes
+    -----
+    O(bytes).
+    """
+    for s in range(begins.size):
+        begin, size = begins[s], ends[s] - begins[s]
+        word = 0
+        if begin + 8 <= data.size:  # one load of eight bytes
+            for i in range(8):
+                word |= int(data[begin + i]) << (8 * i)
+            word &= (1 << (8 * int(min(size, SHORT)))) - 1
+        else:
+            for i in range(min(size, SHORT)):
+                word |= int(data[begin + i]) << (8 * i)
+        if size > SHORT:
+            rest = FNV_OFFSET
+            for i in range(begin + SHORT, ends[s]):
+                rest = ((rest ^ int(data[i])) * FNV_PRIME) & _LOW
+            word = _LONG | (word ^ (rest << 24))
+        out_keys[s] = word
+
+
 def _cut_examples() -> tuple[object, ...]:
     kinds = np.zeros(256, np.uint8)
     kinds[97:123] = 1
@@ -132,53 +169,7 @@ def cut_pieces(
             out_ends[at] = stop
             at += 1
         out_stops[t] = at
-    for piece in range(at):
-        begin, end = out_begins[piece], out_ends[piece]
-        size = end - begin
-        word = 0
-        if begin + 8 <= data.size:  # one load of eight bytes
-            for i in range(8):
-                word |= int(data[begin + i]) << (8 * i)
-            word &= (1 << (8 * int(min(size, SHORT)))) - 1
-        else:
-            for i in range(min(size, SHORT)):
-                word |= int(data[begin + i]) << (8 * i)
-        if size > SHORT:
-            rest = FNV_OFFSET
-            for i in range(begin + SHORT, end):
-                rest = ((rest ^ int(data[i])) * FNV_PRIME) & _LOW
-            word = _LONG | (word ^ (rest << 24))
-        out_keys[piece] = word
-
-
-def _hash_examples() -> tuple[object, ...]:
-    return np.frombuffer(b"ab", np.uint8), np.array([0]), np.array([2]), np.empty(1, np.int64)
-
-
-@kernel(examples=[_hash_examples])
-def hash_spans(data: U8, begins: I64, ends: I64, out_keys: I64) -> None:
-    """Write the key of each of some spans of bytes, none of them 0.
-
-    Parameters
-    ----------
-    data : uint8 (b,)
-    begins, ends : int64 (n,)
-    out_keys : int64 (n,)
-        Written.
-
-    Notes
-    -----
-    O(bytes).
-    """
-    for s in range(begins.size):
-        begin, end = begins[s], ends[s]
-        word = 0
-        for i in range(min(end - begin, SHORT)):
-            word |= int(data[begin + i]) << (8 * i)
-        rest = FNV_OFFSET
-        for i in range(begin + SHORT, end):
-            rest = ((rest ^ int(data[i])) * FNV_PRIME) & _LOW
-        out_keys[s] = word if end - begin <= SHORT else _LONG | (word ^ (rest << 24))
+    hash_spans(data, out_begins[:at], out_ends[:at], out_keys)
 
 
 def _number_examples() -> tuple[object, ...]:
