@@ -473,17 +473,10 @@ def rank_candidates(
     -----
     O(n log n).
     """
-    out_coverage, out_own, out_received, out_semantic, out_factor, out_score = (
-        out[0],
-        out[1],
-        out[2],
-        out[3],
-        out[4],
-        out[5],
-    )
+    out_semantic, out_factor = out[3], out[4]
     match_candidates_kernel(
-        bm25, cosine, before, ceiling, share, spread, own, asks, answers, out_coverage, out_own, out_received, out_semantic,
-    )  # fmt: skip
+        bm25, cosine, before, ceiling, share, spread, own, asks, answers, out[0], out[1], out[2], out_semantic
+    )
     n = rows.size
     created, half_lives = np.empty(n, np.int64), np.empty(n)
     best = 0.0
@@ -509,7 +502,7 @@ def rank_candidates(
         )  # fmt: skip
     out_newest[0], out_newest[1] = to_us, abs(to_us) >= _EXACT_US
     count, tied = score_rows_kernel(
-        out_semantic, out_factor, created, half_lives, np.empty((0, n)), p, out_score, out_order
+        out_semantic, out_factor, created, half_lives, np.empty((0, n)), p, out[5], out_order
     )
     return count, tied, best
 

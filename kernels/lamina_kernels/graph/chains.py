@@ -207,7 +207,8 @@ def walk_chains(
 
     Notes
     -----
-    Serial, nogil.
+    Serial, nogil. All of it stands in one function: a helper would be compiled at its first call, and this one also serves as
+    plain Python before Numba is there.
     """
     way = np.empty(limits.depth, np.int32)  # nodes from the seed to here, those left out included
     cursor = np.empty(limits.depth, np.int64)  # next link of each, -1 before its links are looked at
@@ -223,26 +224,22 @@ def walk_chains(
             continue
         if tokens[seed] < 0:
             return -1 - int(seed)
-        first, expansions, top, used = found, 0, 0, 0
+        first, expansions, top = found, 0, 0
         need = int(tokens[seed]) if tokens[seed] > 0 else UNSIZED_TOKENS
         way[0], cursor[0], skipped[0], told[0], cut[0] = seed, -1, 0, 0, 0
         size[0] = need if need <= limits.tokens else 0
         used = size[0]
         while top >= 0:
-            tell, leave = False, False
-            if cursor[top] < 0:
+            tell, leave, is_new = False, False, cursor[top] < 0
+            if is_new:
+                cursor[top] = links.indptr[way[top]]
                 expansions += 1
-                if expansions > limits.expansions or found - first >= limits.chains:
-                    leave = True
-                else:
-                    cursor[top] = links.indptr[way[top]]
-                    if top + 1 >= limits.depth:
-                        tell, leave = True, True
-            if not leave:
+            spent = expansions > limits.expansions or found - first >= limits.chains
+            if is_new and (spent or top + 1 >= limits.depth):
+                tell, leave = not spent, True
+            else:
                 step = -1  # the node to go on to
-                while cursor[top] < links.indptr[way[top] + 1]:
-                    if expansions > limits.expansions or found - first >= limits.chains:
-                        break
+                while not spent and cursor[top] < links.indptr[way[top] + 1]:
                     i = cursor[top]
                     cursor[top] = i + 1
                     v = links.indices[i]
@@ -250,8 +247,7 @@ def walk_chains(
                         continue
                     met = False
                     for below in range(top + 1):
-                        if way[below] == v:
-                            met = True
+                        met |= way[below] == v
                     if met:
                         continue
                     skips, need = 0, 0
