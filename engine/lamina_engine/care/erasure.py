@@ -215,7 +215,7 @@ class Erasure:
 
         Also those whose dictionaries name what only they had: pieces of one batch share theirs.
         """
-        touched = self._gone | (self._previous != self._before) | reachable_rows(self._before, self._gone, MAX_STEPS)
+        touched = self._gone | (self._previous != self._before) | reachable_rows(self._before, self._gone)
         names = {field: set(self._snapshot.values("chunks", field, self._rows)) - {None} for field in FIELDS}
         for segment in self._snapshot.segments("chunks"):
             span = slice(segment.start, segment.start + segment.rows)
@@ -356,11 +356,11 @@ def skip_forgotten(previous: Rows, gone: NDArray[np.bool_]) -> Rows:
         to[hit] = np.where(before < to[hit], before, -1)
 
 
-def reachable_rows(previous: Rows, gone: NDArray[np.bool_], steps: int) -> NDArray[np.bool_]:
-    """Return bool (n,): True for rows from which so many steps back lead to one that goes."""
+def reachable_rows(previous: Rows, gone: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return bool (n,): True for rows from which `MAX_STEPS` steps back or fewer lead to one that goes."""
     found = np.zeros(len(previous), np.bool_)
     at = previous
-    for _ in range(steps):
+    for _ in range(MAX_STEPS):
         inside = at >= 0
         found |= inside & gone[at]
         at = np.where(inside, previous[at], -1)

@@ -185,7 +185,7 @@ class Coverage:
             kinds = (*kinds, *(self._kind_of(fact).replace("_", " ") for fact in path))
             spoken = {stem(word) for text in (*told, *kinds) for word in words_of(text)}
             left = {i for i in left if self._stems[i] not in spoken or self._words[i] in vocabulary.RANKS}
-        left = {i for i in left if not any(self._is_near(i, fact.key, _BESIDE) for fact in path)}
+        left = {i for i in left if not any(self._is_near(i, fact.key) for fact in path)}
         return not left and all(self._is_wanted(want, path, at) for at, want in self._wants)
 
     @cached_property
@@ -345,8 +345,8 @@ class Coverage:
     def _phrases(self) -> tuple[str, ...]:
         return tuple(sorted(key.replace("_", " ") for key in self._predicates()))
 
-    def _is_near(self, i: int, key: str, least: float) -> bool:
-        return i in self._unknown and nearness(self._words[i], key.replace("_", " ")) >= least
+    def _is_near(self, i: int, key: str) -> bool:
+        return i in self._unknown and nearness(self._words[i], key.replace("_", " ")) >= _BESIDE
 
     @cached_property
     def _sorts(self) -> dict[int, str]:

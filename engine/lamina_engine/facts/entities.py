@@ -65,7 +65,7 @@ def ensure_entities(memory: Memory, entities: Iterable[EntityDraft], *, origin: 
     return FactsWritten(rows=rows, added=added, unchanged=len(given) - added, entities=interner.new_count)
 
 
-def add_alias(memory: Memory, alias: str, entity: str, *, type: str | None = None, origin: str = USER) -> Entity:
+def add_alias(memory: Memory, alias: str, entity: str, *, type: str | None = None) -> Entity:
     """Add an alias to an entity; an alias of several entities is ambiguous."""
     text = memory.redact(names.clean(alias, "alias"))
     with memory.write() as (transaction, view):
@@ -73,7 +73,7 @@ def add_alias(memory: Memory, alias: str, entity: str, *, type: str | None = Non
         row = entity_row(kg, entity, type)
         if kg.name(row) == text:
             raise InvalidArgument(f"alias={text!r} is the entity's own name; an alias is another one")
-        _append_aliases(transaction, kg, [(text, row)], origin)
+        _append_aliases(transaction, kg, [(text, row)], USER)
     return fact_view(memory.view()).entity(row)
 
 
@@ -92,7 +92,7 @@ def remove_alias(memory: Memory, alias: str, entity: str | None = None, *, origi
     return len({row for _, row in found})
 
 
-def merge_entities(memory: Memory, entity: str, into: str, *, origin: str = USER) -> Entity:
+def merge_entities(memory: Memory, entity: str, into: str) -> Entity:
     """Merge an entity into another, which takes over its names, aliases and facts.
 
     Of two values of a functional predicate the one stated later ends the other, see `insert_interval`; equal facts are kept
@@ -105,10 +105,10 @@ def merge_entities(memory: Memory, entity: str, into: str, *, origin: str = USER
             raise InvalidArgument(f"{entity!r} and {into!r} are one entity already, {kg.identity(first)}")
         row = {
             "kind": [MERGE], "entity": [first], "into": [second], "id": [""], "name": [""], "type": [""], "chunk": [None],
-            "origin": [origin],
+            "origin": [USER],
         }  # fmt: skip
         transaction.append("entities", row, transaction.stamps(1))
-        mend_merged(transaction, kg, first, second, tz=memory.config.tz, origin=origin)
+        mend_merged(transaction, kg, first, second, tz=memory.config.tz)
     return fact_view(memory.view()).entity(second)
 
 

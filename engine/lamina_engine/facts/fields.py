@@ -111,7 +111,7 @@ class NoteField(NamedTuple):
     chunk: str
 
 
-def extract_notes(memory: Memory, *, redo: bool = True) -> ExtractReport:
+def extract_notes(memory: Memory) -> ExtractReport:
     """Extract facts from the fields of all notes; retract those no longer stated.
 
     A second run changes nothing. O(chunks): each text is searched for ``::``.
@@ -134,8 +134,7 @@ def extract_notes(memory: Memory, *, redo: bool = True) -> ExtractReport:
         report.unchanged += len(drafts) - len(new)
         report.count(write(memory, new, origin=ORIGIN, skip_bad=True))
     report.aliases += _add_aliases(memory, view, report)
-    if redo:
-        report.closed = _retract_removed(memory, drafts)
+    report.closed = _retract_removed(memory, drafts)
     return report
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from lamina_engine.facts.columns import CLOSE, RETRACT
-from lamina_engine.facts.log import amend, start_of_day
+from lamina_engine.facts.log import USER, amend, start_of_day
 from lamina_engine.facts.predicates import Registry, value_kind
 from lamina_engine.facts.schema import MAX_TIME, MIN_TIME
 from lamina_engine.facts.timeline import Interval, insert_interval
@@ -31,7 +31,7 @@ class ComparisonKey(NamedTuple):
     functional: bool
 
 
-def mend_merged(transaction: Transaction, kg: FactView, first: int, second: int, *, tz: str, origin: str) -> int:
+def mend_merged(transaction: Transaction, kg: FactView, first: int, second: int, *, tz: str) -> int:
     """End the facts that conflict once two entities are one; return the number of facts changed."""
     tables = kg.tables
     members = [*kg.members(first), *kg.members(second)]
@@ -40,24 +40,20 @@ def mend_merged(transaction: Transaction, kg: FactView, first: int, second: int,
     )
     facts = read_facts(kg, read_states(kg, rows), "out")
     merged = {kg.identity(row) for row in (first, second)}
-    return _mend(transaction, kg, [(fact, comparison_key(kg.registry, fact, merged)) for fact in facts], tz, origin)
+    return _mend(transaction, kg, [(fact, comparison_key(kg.registry, fact, merged)) for fact in facts], tz)
 
 
-def mend_predicate(
-    transaction: Transaction, kg: FactView, registry: Registry, name: str, *, tz: str, origin: str
-) -> int:
+def mend_predicate(transaction: Transaction, kg: FactView, registry: Registry, name: str, *, tz: str) -> int:
     """End the values of a predicate that others follow; return the number of facts changed.
 
     The registry has it as functional already.
     """
     names = {name, registry.inverse(name)}
     facts = [fact for each in sorted(filter(None, names)) for fact in kg.find(predicate=each)]
-    return _mend(transaction, kg, [(fact, comparison_key(registry, fact)) for fact in facts], tz, origin)
+    return _mend(transaction, kg, [(fact, comparison_key(registry, fact)) for fact in facts], tz)
 
 
-def _mend(
-    transaction: Transaction, kg: FactView, keyed: Iterable[tuple[Fact, ComparisonKey]], tz: str, origin: str
-) -> int:
+def _mend(transaction: Transaction, kg: FactView, keyed: Iterable[tuple[Fact, ComparisonKey]], tz: str) -> int:
     groups: dict[tuple[object, ...], list[tuple[Fact, ComparisonKey]]] = {}
     for fact, key in keyed:
         groups.setdefault(key.group, []).append((fact, key))
@@ -65,10 +61,10 @@ def _mend(
     changed.sort(key=lambda change: change[0].row)
     held = [(fact, begin, end) for fact, begin, end in changed if begin < end]
     amend(
-        transaction, kg, [fact for fact, _, _ in held], CLOSE, origin, begins=[begin for _, begin, _ in held],
+        transaction, kg, [fact for fact, _, _ in held], CLOSE, USER, begins=[begin for _, begin, _ in held],
         ends=[end for _, _, end in held],
     )  # fmt: skip
-    amend(transaction, kg, [fact for fact, begin, end in changed if begin >= end], RETRACT, origin)
+    amend(transaction, kg, [fact for fact, begin, end in changed if begin >= end], RETRACT, USER)
     return len(changed)
 
 

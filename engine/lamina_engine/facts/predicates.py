@@ -233,7 +233,7 @@ def declare(
         if made.functional and not before.functional:
             own = [*read_declared(view.snapshot, kg.predicate_rows), made]
             tz = memory.config.tz
-            mended = mend_predicate(transaction, kg, Registry((*BUILT_IN, *own)), normal, tz=tz, origin="user")
+            mended = mend_predicate(transaction, kg, Registry((*BUILT_IN, *own)), normal, tz=tz)
     return Declaration(made.name, made.object, made.functional, made.inverse, mended)
 
 

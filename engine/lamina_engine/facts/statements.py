@@ -283,7 +283,7 @@ def _has_value(asking: Asking, sentence: Sentence, match: _Match) -> bool:
     if not asking.is_copular or not VERSIONS.isdisjoint(noun):
         return True
     is_named = all(i in hits or _is_shown(asking, asking.words[i], sentence) for i in asking.noun)
-    return is_named or _links_name(sentence, hits)
+    return is_named or _links_name(sentence)
 
 
 def _is_of_another(asking: Asking, sentence: Sentence, hits: dict[int, int]) -> bool:
@@ -532,7 +532,7 @@ def _lacks_agent(asking: Asking, sentence: Sentence, hits: dict[int, int]) -> bo
     )
 
 
-def _links_name(sentence: Sentence, hits: dict[int, int]) -> bool:
+def _links_name(sentence: Sentence) -> bool:
     """Return whether a sentence says that what is asked about is a name: "the edge is Fastly"."""
     links = (i for i in range(1, len(sentence.words) - 1) if sentence.lower[i] in {"is", "are", "="})
     return any(is_name(sentence.words, k) for i in links for k in (i - 1, i + 1))

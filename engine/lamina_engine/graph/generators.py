@@ -190,7 +190,7 @@ def after_add(memory: Memory, added: Sequence[str], *, links: bool = True) -> Bu
         generators["similar"] = lambda: semantic.link_new(memory, added, TASK_TYPES)
     if links and references.hold_links(view, added):
         generators["written"] = lambda: references.link_added(memory, added)
-    if links and after <= MOST_ROWS and _crosses_power(before, after, _GROWTH):
+    if links and after <= MOST_ROWS and _crosses_power(before, after):
         generators |= {"mention": lambda: mentions.build(memory), "entity": lambda: entity.build(memory)}
     return _run_or_warn(memory, lambda: _run(generators)) if generators else None
 
@@ -258,9 +258,9 @@ def _run_or_warn(memory: Memory, run: Callable[[], BuildReport]) -> BuildReport 
         return None
 
 
-def _crosses_power(before: int, after: int, growth: float) -> bool:
-    """Return True if a power of ``growth``, rounded up, lies in (``before``, ``after``]."""
+def _crosses_power(before: int, after: int) -> bool:
+    """Return True if a power of `_GROWTH`, rounded up, lies in (``before``, ``after``]."""
     step = 1.0
     while step <= before:
-        step *= growth
+        step *= _GROWTH
     return step <= after

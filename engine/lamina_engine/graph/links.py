@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from lamina_engine.chunks.identities import find_ends
 from lamina_engine.chunks.reading import with_texts
 from lamina_engine.errors import InvalidArgument
-from lamina_engine.graph.registry import DIRECTIONS, STANDARD, Direction, Registry
+from lamina_engine.graph.registry import DIRECTIONS, STANDARD, Direction
 from lamina_engine.index import nodes
 from lamina_engine.index.claims import Claims, origin_ranks, squash
 from lamina_engine.index.state import STATUS_NAMES
@@ -24,23 +24,24 @@ if TYPE_CHECKING:
 
 
 def links_of(
-    view: View, identity: str, *, direction: Direction = "both", relations: Sequence[str] | None = None,
-    registry: Registry = STANDARD, hidden: bool = False,
-) -> list[Link]:  # fmt: skip
+    view: View,
+    identity: str,
+    *,
+    direction: Direction = "both",
+    relations: Sequence[str] | None = None,
+    hidden: bool = False,
+) -> list[Link]:
     """Return a chunk's current links: outward ones first, then by relation and the other id."""
     if direction not in DIRECTIONS:
         raise InvalidArgument(f"direction={direction!r} must be one of {', '.join(DIRECTIONS)}")
-    wanted = registry.names_of(relations)
+    wanted = STANDARD.names_of(relations)
     full, _ = find_ends(view, [identity])[identity]
-    found = [link for link in _links_at(view, full, registry) if wanted is None or link.relation in wanted]
-    symmetric = {relation.name for relation in registry if relation.symmetric}
-    ways = {"out": (full,), "in": ()}
-    found = [
-        link
-        for link in found
-        if direction == "both" or link.relation in symmetric or (link.source in ways["out"]) == (direction == "out")
-    ]
-    found = [link for link in found if hidden or link.active]
+    both = {relation.name for relation in STANDARD if relation.symmetric or direction == "both"}
+    found = (
+        link for link in _links_at(view, full)
+        if (wanted is None or link.relation in wanted) and (hidden or link.active)
+        and (link.relation in both or (link.source == full) == (direction == "out"))
+    )  # fmt: skip
     return sorted(found, key=lambda link: (link.source != full, link.relation, link.source, link.target))
 
 
@@ -68,7 +69,7 @@ def claim_rows_at(view: View, origin: str, starts: Iterable[str]) -> NDArray[np.
     return np.sort(graph.claims.rows[entries[graph.claims.origins[entries] == graph.origins.index(origin)]])
 
 
-def _links_at(view: View, identity: str, registry: Registry) -> Iterator[Link]:
+def _links_at(view: View, identity: str) -> Iterator[Link]:
     """Yield the standing links of a chunk."""
     graph = nodes.state_of(view).graph
     node = int(graph.node_of([identity])[0])
@@ -86,7 +87,7 @@ def _links_at(view: View, identity: str, registry: Registry) -> Iterator[Link]:
                 found = (int(ranks[claims.origins[at]]), at)
                 best[key] = min(best.get(key, found), found)
     rows = claims.rows[[at for _, at in best.values()]]
-    counted = {relation.name for relation in registry if relation.counted}
+    counted = {relation.name for relation in STANDARD if relation.counted}
     for record in view.snapshot.records("links", rows):
         yield _link(view, record, identity, counted=record["relation"] in counted)
 

@@ -108,12 +108,12 @@ def sync(
     return _LinkWriter(memory, [claims], registry, redacted=redacted).write()
 
 
-def sync_starts(memory: Memory, claims: Sequence[ClaimSet], *, registry: Registry = STANDARD) -> LinkCounts:
+def sync_starts(memory: Memory, claims: Sequence[ClaimSet]) -> LinkCounts:
     """Make these the only claims about links from some chunks, in one commit; see `sync`.
 
     Notes hold nothing but what the vault holds already. O(links of the chunks).
     """
-    return _LinkWriter(memory, claims, registry, redacted=True).write()
+    return _LinkWriter(memory, claims, STANDARD, redacted=True).write()
 
 
 def count(

@@ -227,13 +227,13 @@ class AdjacentRows(NamedTuple):
         )  # fmt: skip
 
 
-def find_adjacent(view: View, hits: I64, relations: Sequence[str], registry: Registry = STANDARD) -> AdjacentRows:
+def find_adjacent(view: View, hits: I64, relations: Sequence[str]) -> AdjacentRows:
     """Return the chunks one link from each hit, in both directions, outward first.
 
     Chunks that may not be walked (removed, forgotten) are left out. O(links of the hits).
     """
     state = nodes.state_of(view)
-    walked, _ = registry.masks(state.graph.relations, relations, "both")
+    walked, _ = STANDARD.masks(state.graph.relations, relations, "both")
     current = nodes.current_rows(view, hits)
     hit_nodes = nodes.nodes_of_rows(view, current)
     found = injection.gather_neighbours(state.graph.forward, state.graph.backward, hit_nodes, walked, state.blocked)
@@ -298,8 +298,8 @@ def neighbours(
     registry: Registry = STANDARD,
 ) -> list[Neighbor]:
     """Return the chunks within some hops of others: nearest first, then newer, then by id."""
-    _check_integer("hops", hops, 1, MAX_DEPTH)
-    _check_integer("limit", limit, 1, MAX_BUDGET)
+    _check_integer("hops", hops, MAX_DEPTH)
+    _check_integer("limit", limit, MAX_BUDGET)
     state = nodes.state_of(view)
     walk_out, walk_in = registry.masks(state.graph.relations, relations, direction)
     names = ids_of(identity, "id", alone=True)
@@ -333,7 +333,7 @@ def traverse(
     others.
     """
     for name, value, most in (("depth", depth, MAX_DEPTH), ("beam", beam, MAX_BUDGET), ("budget", budget, MAX_BUDGET)):
-        _check_integer(name, value, 1, most)
+        _check_integer(name, value, most)
     begin = _anchor_starts(view, anchors, invalidated=invalidated)
     walk = walk_best_first(
         view, begin, intent=intent, depth=depth, beam_width=beam, budget=budget, vector=vector, relations=relations,
@@ -365,9 +365,9 @@ def _nearest(view: View, state: NodeState, walk: Walk, limit: int) -> Walk:
 # ---------------------------------------------------------------------- from ids to nodes
 
 
-def _check_integer(name: str, value: int, least: int, most: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not least <= value <= most:
-        raise InvalidArgument(f"{name}={value!r} must be a whole number from {least} to {most}")
+def _check_integer(name: str, value: int, most: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not 1 <= value <= most:
+        raise InvalidArgument(f"{name}={value!r} must be a whole number from 1 to {most}")
 
 
 def _nodes_of(view: View, state: NodeState, identities: Sequence[str]) -> I64:

@@ -25,6 +25,8 @@ from lamina_engine.sessions.notes import Ask, Failure, SessionNotes
 MOST_TOKENS: Final = 1_100
 """Of a handoff, in tokens of 3.5 characters."""
 MOST_INSIGHTS: Final = 20
+_MOST_ASKED: Final = 5
+"""Requests of a session that its handoff tells."""
 _RULES, _FAILURES, _DECISIONS = 3, 5, 12
 """Insights of each kind, the last of many."""
 _GOAL, _ASKED, _ANSWER, _LAST, _POINT, _DECIDED, _SUMMARY = 420, 130, 170, 520, 220, 180, 1_200  # characters
@@ -154,7 +156,7 @@ def _outcome(notes: SessionNotes, goal: Ask) -> Iterator[str]:
         ask.text: ask for ask in notes.asks if ask.reply and not any(dropped in " ".join(ask.text.split()) for dropped in gone)
     }.values())  # fmt: skip
     last = _last_reply(notes)
-    for ask in _most_important(answered, 5):
+    for ask in _most_important(answered):
         gist = _gist(ask.reply)
         if ask is goal:
             if gist and ask.reply is not last:
@@ -193,16 +195,11 @@ def _last_reply(notes: SessionNotes) -> str:
     return notes.replies[-1] if notes.replies else ""
 
 
-def _most_important(asks: Sequence[Ask], most: int) -> list[Ask]:
-    """Return the first, the last two and the longest of some requests, in order."""
-    if len(asks) <= most:
-        return list(asks)
-    kept = {0, len(asks) - 1, len(asks) - 2}
-    for number in sorted(range(len(asks)), key=lambda n: (-min(len(asks[n].text), 200), -n)):
-        if len(kept) >= most:
-            break
-        kept.add(number)
-    return [asks[number] for number in sorted(kept)]
+def _most_important(asks: Sequence[Ask]) -> list[Ask]:
+    """Return five of some requests, in order: the first, the last two, and the longest."""
+    ends = {0, len(asks) - 1, len(asks) - 2}
+    ranked = sorted(range(len(asks)), key=lambda n: (n not in ends, -min(len(asks[n].text), 200), -n))
+    return [asks[number] for number in sorted(ranked[:_MOST_ASKED])]
 
 
 def _left_open(notes: SessionNotes) -> Iterator[str]:

@@ -230,18 +230,14 @@ class SessionNotes:
             if len(sentence) < 12 or len(sentence) > 600:
                 continue
             if cues.is_rule(sentence):
-                self._remark(self.rules, sentence, by_user=True)
+                self._remark(self.rules, sentence)
             elif cues.is_put_off(sentence) or cues.marks_open(sentence):
                 is_told = (
                     0 < len(reason) <= _REASON_CHARS and cues.points_back(sentence) and cues.names_something(reason)
                 )
                 left = "" if is_told else " ".join([*cues.open_points(self.replies[-1])][-2:]) if finding else ""
-                self._remark(
-                    self.put_off,
-                    whole if is_told else sentence,
-                    by_user=True,
-                    finding="" if is_told else left or finding,
-                )
+                told_of = "" if is_told else left or finding
+                self._remark(self.put_off, whole if is_told else sentence, finding=told_of)
             elif cues.is_user_decision(sentence):
                 settled = cues.after_second_thought(sentence, after)
                 is_whole = settled == sentence or settled.endswith(f": {after}")
@@ -283,9 +279,10 @@ class SessionNotes:
         told = finding if finding and cues.refers_to(text, finding, self.replies[-1]) else ""
         return Remark(self._turn, self._place(), by_user, text, self._now_us, told)
 
-    def _remark(self, remarks: list[Remark], text: str, *, by_user: bool, finding: str = "") -> None:
+    def _remark(self, remarks: list[Remark], text: str, *, finding: str = "") -> None:
+        """Keep what a person said among the remarks of one kind."""
         if len(remarks) < _MOST and all(known.text != text for known in remarks):
-            remarks.append(self._make_remark(text, by_user=by_user, finding=finding))
+            remarks.append(self._make_remark(text, by_user=True, finding=finding))
 
     def _place(self) -> int:
         self._places += 1

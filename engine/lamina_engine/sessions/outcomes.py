@@ -133,6 +133,11 @@ _FAMILIES: Final = _words(
     "composer mix cmake bazel nx turbo lerna aws gcloud az psql alembic flask django-admin manage.py"
 )
 """Programs of many commands: the next word says which."""
+_RUNNERS: Final = {
+    **dict.fromkeys(("uv", "poetry", "npx", "bunx", "uvx", "pnpm"), ("run", "exec", "dlx")),
+    "bundle": ("exec",),
+}
+"""Programs that run what stands behind a word of theirs."""
 _WRAPPERS: Final = frozenset(
     {"sudo", "time", "timeout", "env", "nice", "exec", "xvfb-run", "command", "bash", "sh", "zsh"}
 )
@@ -161,15 +166,12 @@ def command_parts(command: str) -> list[str]:
 
 def signature(part: str) -> tuple[str, frozenset[str]]:
     """Return by what a command is known when it is run again, and the files it was given."""
-    words = part.split()
-    program = words[0].rpartition("/")[2]
-    rest = words[1:]
+    words, at = part.split(), 0
+    while len(words) > at + 2 and words[at + 1] in _RUNNERS.get(words[at].rpartition("/")[2], ()):
+        at += 2
+    program, rest = words[at].rpartition("/")[2], words[at + 1 :]
     if program.startswith("python") and len(rest) > 1 and rest[0] == "-m":
         program, rest = rest[1], rest[2:]
-    elif program in ("uv", "poetry", "npx", "bunx", "uvx", "pnpm") and rest[:1] in (["run"], ["exec"], ["dlx"]):
-        return signature(" ".join(rest[1:])) if len(rest) > 1 else (program, frozenset())
-    elif program == "bundle" and rest[:1] == ["exec"] and len(rest) > 1:
-        return signature(" ".join(rest[1:]))
     name = program
     if program in _FAMILIES:
         named = [word for word in rest if not word.startswith("-")]

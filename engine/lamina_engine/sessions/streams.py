@@ -170,9 +170,9 @@ class Elements(_Blocks):
         self.complete = depth == 0 and start < 0 and outer != 1
 
 
-def short_texts(stream: IO[bytes], most: int = MAX_CONVERSATION_BYTES) -> Iterator[bytes]:
+def short_texts(stream: IO[bytes]) -> Iterator[bytes]:
     """Yield a JSON document, or its first bytes, without its long texts: none is a name."""
-    held, left, is_long = b"", most, False
+    held, left, is_long = b"", MAX_CONVERSATION_BYTES, False
     while left > 0 and (block := stream.read(min(_ELEMENTS_BYTES, left))):
         left -= len(block)
         data, at, kept = held + block, 0, list[bytes]()

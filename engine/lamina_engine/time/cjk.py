@@ -170,7 +170,7 @@ class _Reader:
     def _weekend(self, match: re.Match[str]) -> Period | None:
         side = _SIDES[match["weekend_s"]]
         span = calendar.last_weekend(self.today) if side == -1 else calendar.unit_at(self.today, "weekend", side)
-        return span and Period(span, "weekend", _confidence_of_side(side, 0.9))
+        return span and Period(span, "weekend", _confidence_of_side(side))
 
     def _weekday(self, match: re.Match[str]) -> Period | None:
         side = match["weekday_s"] or match["曜_s"]
@@ -182,12 +182,12 @@ class _Reader:
             span = week and Span(week.start + weekday * DAY, week.start + (weekday + 1) * DAY)
         else:
             span = calendar.unit_at(self.today, "day", -((self.today.weekday() - weekday) % 7))
-        return span and Period(span, "weekday", _confidence_of_side(_SIDES[side], 0.9) if side else 0.8)
+        return span and Period(span, "weekday", _confidence_of_side(_SIDES[side]) if side else 0.8)
 
     def _unit(self, match: re.Match[str]) -> Period | None:
         unit = _unit(match["unit_u"])
         span = calendar.unit_at(self.today, unit, _SIDES[match["unit_s"]])
-        return span and Period(span, unit, _confidence_of_side(_SIDES[match["unit_s"]], 0.9))
+        return span and Period(span, unit, _confidence_of_side(_SIDES[match["unit_s"]]))
 
     def _day(self, match: re.Match[str]) -> Period | None:
         span = calendar.unit_at(self.today, "day", _DAYS[match["day_n"]])
@@ -195,7 +195,7 @@ class _Reader:
 
     def _year(self, match: re.Match[str]) -> Period | None:
         span = calendar.months(self._year_of(match["year_y"]), 1, 12)
-        return span and Period(span, "year", _confidence_of_side(_YEARS.get(match["year_y"], 0), 0.9))
+        return span and Period(span, "year", _confidence_of_side(_YEARS.get(match["year_y"], 0)))
 
     def _year_of(self, text: str) -> int:
         if text in _YEARS:
@@ -204,9 +204,9 @@ class _Reader:
         return int(digits) if digits.isascii() else int("".join(str(_DIGITS[digit]) for digit in digits))
 
 
-def _confidence_of_side(side: int, confidence: float) -> float:
-    """Return a confidence, or that of a plan for what is still to come."""
-    return PLANNED if side > 0 else confidence
+def _confidence_of_side(side: int) -> float:
+    """Return a confidence; that of a plan for what is still to come."""
+    return PLANNED if side > 0 else 0.9
 
 
 def _unit(text: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterator, Mapping
 from datetime import date, datetime
 from typing import Any, ClassVar, Final, NamedTuple
 
@@ -116,17 +116,13 @@ class TokenStream:
 
     def has_marker(self, place: int) -> bool:
         """Return True if words before a name mark it as a time: ``in``, ``since``, ``end of the``."""
-        at = place - 1
-        while (
-            at >= 0
-            and not any(self.sense(at, word) for word in _MARKING)
-            and (self.sense(at, "the") or self.sense(at, "of"))
-        ):
-            at -= 1
-        if at < 0 or self.tokens[at].text == "by":
-            return False
-        on = "weekday" in self.tokens[place].senses and self.tokens[at].text in _ON_A_DAY
-        return on or any(self.sense(at, word) for word in _MARKING)
+        for at in range(place - 1, -1, -1):
+            marks = any(self.sense(at, word) for word in _MARKING)
+            if marks or not (self.sense(at, "the") or self.sense(at, "of")):
+                before = self.tokens[at].text
+                on = "weekday" in self.tokens[place].senses and before in _ON_A_DAY
+                return before != "by" and (on or marks)
+        return False
 
     def is_foreign(self, place: int, sense: Sense, cue: int) -> bool:
         """Return True if a name is a time in other languages alone, and none marks it here."""
@@ -134,11 +130,9 @@ class TokenStream:
 
     def is_bare(self, place: int) -> bool:
         """Return True if nothing before a name marks it as a time, nor is there an article."""
-        return not self.has_marker(place) and not (self.sense(place - 1, "the") or self.follows(place, _DETERMINERS))
-
-    def follows(self, place: int, words: Set[str]) -> bool:
-        """Return True if one of some words stands directly before a place."""
-        return place > 0 and self.tokens[place - 1].text in words
+        return not self.has_marker(place) and not (
+            self.sense(place - 1, "the") or (place > 0 and self.tokens[place - 1].text in _DETERMINERS)
+        )
 
     def is_counted(self, place: int) -> bool:
         """Return whether a number counts something: ``in 2000 tokens`` names no year."""

@@ -20,7 +20,6 @@ from lamina_engine.errors import LaminaError
 from lamina_engine.index.sealed import Seal
 from lamina_engine.index.view import View
 from lamina_engine.real_files import remove_file
-from lamina_engine.reports import ProgressListener
 from lamina_engine.store.shape import own_files
 from lamina_engine.topics.catalog import current_topics
 from lamina_engine.topics.drift import MOST_CHANGED, rows_with_vectors, usable_rows
@@ -62,9 +61,7 @@ class Places(NamedTuple):
 _NOTHING: Final = Places(np.empty(0, np.int64), np.empty((0, 2), np.float32))
 
 
-def chunk_places(
-    newest: View, seen: I64 | None = None, *, save: bool = True, progress: ProgressListener | None = None
-) -> Places:
+def chunk_places(newest: View, seen: I64 | None = None, *, save: bool = True) -> Places:
     """Return the places of a version's chunks, or of some rows; all on the newest map.
 
     Without ``save`` nothing is written, as for a vault that is not trusted.
@@ -85,7 +82,7 @@ def chunk_places(
         made = saved
         if _has_changed(rows, saved.rows[:base]):
             base = rows.size
-            made = Places(rows, lay_out(unit_rows(newest.vectors.gather(rows)), progress=progress))
+            made = Places(rows, lay_out(unit_rows(newest.vectors.gather(rows))))
         made = _extend(newest, made, np.setdiff1d(np.union1d(rows, seen), made.rows, assume_unique=True))
         if save and made is not saved:
             _write(path, made, base)
