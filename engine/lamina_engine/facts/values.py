@@ -120,7 +120,7 @@ def find_values(
     numbers = [i for i, word in enumerate(words) if i not in taken and _NUMBER.fullmatch(word)]
     if kind == "who":
         return any(
-            is_name(words, i) and words[i - 1].lower() not in _BEFORE_THINGS and not words[i][:1].islower()
+            is_name(words, i) and _BEFORE_THINGS.isdisjoint(_before(words, i)) and not words[i][:1].islower()
             for i in left
         )
     if kind == "where":
@@ -137,7 +137,7 @@ def find_values(
         )
         numbers = [i for i in numbers if not _CLOCK.fullmatch(words[i])]
         return any(
-            (_is_sum(words, i) and (paid or words[i - 1].lower() in vocabulary.BEING))
+            (_is_sum(words, i) and (paid or not vocabulary.BEING.isdisjoint(_before(words, i))))
             or not _MONEY.isdisjoint(noun)
             or any(0 < k - i <= 2 for k in held)
             for i in numbers
@@ -181,6 +181,11 @@ def _says_what(
     return any(abs(i - at) <= _BESIDE and _is_one_clause(words, i, at) for i in {*names, *numbers} for at in places)
 
 
+def _before(words: Sequence[str], i: int) -> tuple[str, ...]:
+    """Return the word before another, if there is one."""
+    return (words[i - 1].lower(),) if i else ()
+
+
 def _is_one_clause(words: Sequence[str], i: int, k: int) -> bool:
     """Return whether no clause of a reason or a time begins between two words."""
     return _OPENING.isdisjoint(word.lower() for word in words[min(i, k) : max(i, k)])
@@ -207,7 +212,7 @@ def _is_unit(words: Sequence[str], i: int) -> bool:
 def _is_so(words: Sequence[str], i: int, noun: Collection[str]) -> bool:
     """Return whether a bare number is said to be the measure: "it is 40", "40 deep"."""
     near = [word.lower() for word in words[max(0, i - 2) : i + 3]]
-    is_said = i > 0 and words[i - 1].lower() in vocabulary.BEING | {"="}
+    is_said = not (vocabulary.BEING | {"="}).isdisjoint(_before(words, i))
     return is_said or not ({*noun, "room", "space", "capacity"}).isdisjoint(near)
 
 
@@ -258,8 +263,7 @@ def _is_place(words: Sequence[str], i: int) -> bool:
 
 def _is_numbered(words: Sequence[str], i: int, noun: Collection[str]) -> bool:
     """Return whether a number tells one thing from the several asked for: "Table 54"."""
-    before = words[i - 1].lower() if i else ""
-    return bool(before) and not {f"{before}s", f"{before}es"}.isdisjoint(noun)
+    return any(not {f"{word}s", f"{word}es"}.isdisjoint(noun) for word in _before(words, i))
 
 
 def _counts(words: Sequence[str], i: int, counted: Collection[int]) -> bool:

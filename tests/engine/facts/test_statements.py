@@ -19,6 +19,9 @@ def best(question: str, text: str, year: str = "") -> str | None:
     ("question", "text", "answer"),
     [
         ("Who insures the vineyard?", "Insurance of the vineyard is with Helvetia.", "Helvetia"),
+        ("who manages the house?", "Otto manages the house we live in.", "Otto"),
+        ("who pays the rent?", "Mira pays the rent, whatever it is for.", "Mira"),
+        ("who feeds the goats?", "Pavel feeds the goats we wait for.", "Pavel"),
         ("what colour is the press?", "The press came in 2019. It was painted green last spring.", "green"),
         ("what colour is Barrel 4?", "Barrel 4 is red.", "red"),
         ("what port does Authelia listen on?", "Authelia listens on 9091 and needs a proxy.", "9091"),
