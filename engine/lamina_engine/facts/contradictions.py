@@ -267,14 +267,8 @@ def _read_recorded(view: View) -> _Recorded:
 
 def _events(view: View) -> Iterable[Contradiction]:
     stop = view.snapshot.rows("events") if view.as_of_us is None else view.snapshot.watermark("events", view.as_of_us)
-    for segment in view.snapshot.segments("events"):
-        kind = segment.column("kind")
-        names = kind.dictionary.to_pylist()
-        if EVENT not in names:
-            continue
-        codes = kind.indices.to_numpy(zero_copy_only=False)
-        at = np.flatnonzero(codes == names.index(EVENT)) + segment.start
-        for record in view.snapshot.records("events", at[at < stop], ("detail", "recorded_at")):
-            if record["detail"] is not None:  # of a chunk that was forgotten
-                detail: dict[str, Any] = read_json(record["detail"])
-                yield Contradiction(**detail, recorded_at=record["recorded_at"])
+    rows = view.snapshot.rows_with("events", "kind", (EVENT,))
+    for record in view.snapshot.records("events", rows[rows < stop], ("detail", "recorded_at")):
+        if record["detail"] is not None:  # of a chunk that was forgotten
+            detail: dict[str, Any] = read_json(record["detail"])
+            yield Contradiction(**detail, recorded_at=record["recorded_at"])

@@ -394,14 +394,8 @@ def read_states(kg: FactView, rows: I64) -> FactStates:
 
 def rows_of_origin(kg: FactView, origin: str) -> list[int]:
     """Return the rows of the facts that something wrote, without retracted ones."""
-    found: list[int] = []
-    for segment in kg.snapshot.segments("facts"):
-        origins = segment.column("origin")
-        names = origins.dictionary.to_pylist()
-        if origin in names:
-            codes = origins.indices.to_numpy(zero_copy_only=False)
-            found += (np.flatnonzero(codes == names.index(origin)) + segment.start).tolist()
-    rows = np.array([row for row in found if row < kg.fact_rows], np.int64)
+    rows = kg.snapshot.rows_with("facts", "origin", (origin,))
+    rows = rows[rows < kg.fact_rows]
     kept: list[int] = rows[kg.is_current(rows, None)].tolist() if len(rows) else []
     return kept
 

@@ -142,19 +142,13 @@ def read_review_marks(view: View) -> ReviewMarks:
     """Return the reviews in the events log. O(events); nothing is read where none is a review."""
     requested: dict[int, str] = {}
     cleared: dict[int, int] = {}
-    for segment in view.snapshot.segments("events"):
-        kind = segment.column("kind")
-        names = kind.dictionary.to_pylist()
-        relevant = np.array([name in (REVIEW, REVIEWED) for name in names], np.bool_)
-        if not relevant.any():
-            continue
-        offsets = np.flatnonzero(relevant[kind.indices.to_numpy(zero_copy_only=False)])
-        facts = (segment.values(name, offsets) for name in ("kind", "row", "reason", "recorded_at"))
-        for name, row, reason, recorded_us in zip(*facts, strict=True):
-            if name == REVIEWED:
-                requested.pop(row, None)
-                cleared[row] = recorded_us
-            else:
-                requested[row] = reason or "a review was asked for"
+    rows = view.snapshot.rows_with("events", "kind", (REVIEW, REVIEWED))
+    facts = (view.snapshot.values("events", name, rows) for name in ("kind", "row", "reason", "recorded_at"))
+    for name, row, reason, recorded_us in zip(*facts, strict=True):
+        if name == REVIEWED:
+            requested.pop(row, None)
+            cleared[row] = recorded_us
+        else:
+            requested[row] = reason or "a review was asked for"
     status = view.state.status
     return ReviewMarks({row: reason for row, reason in requested.items() if status[row] != FORGOTTEN}, cleared)

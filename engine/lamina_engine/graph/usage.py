@@ -85,15 +85,10 @@ def uses(view: View) -> Mapping[str, Use]:
 
 def _read(view: View, start: int, former: Mapping[str, Use]) -> dict[str, Use]:
     found = dict(former)
-    for segment in view.snapshot.segments("events"):
-        begin, end = max(start - segment.start, 0), min(view.state.events - segment.start, segment.rows)
-        kind = segment.column("kind") if begin < end else None
-        if kind is None or EVENT not in (names := kind.dictionary.to_pylist()):
-            continue
-        codes = kind.indices.to_numpy(zero_copy_only=False)[begin:end]
-        at = np.flatnonzero(codes == names.index(EVENT)) + segment.start + begin
-        stamps = view.snapshot.numbers("events", "recorded_at", at).tolist()
-        for chunk, stamp in zip(view.snapshot.values("events", "chunk", at), stamps, strict=True):
-            known = found.get(chunk)
-            found[chunk] = Use(1 if known is None else known.times + 1, stamp)
+    rows = view.snapshot.rows_with("events", "kind", (EVENT,), start)
+    rows = rows[rows < view.state.events]
+    stamps = view.snapshot.numbers("events", "recorded_at", rows).tolist()
+    for chunk, stamp in zip(view.snapshot.values("events", "chunk", rows), stamps, strict=True):
+        known = found.get(chunk)
+        found[chunk] = Use(1 if known is None else known.times + 1, stamp)
     return found

@@ -238,12 +238,7 @@ def marks_of(view: View, names: Iterable[str], *, revoked: bool = False) -> dict
 
 
 def _events(view: View, kinds: Sequence[str]) -> Iterator[dict[str, Any]]:
-    for segment in view.snapshot.segments("events"):
-        column = segment.column("kind")
-        wanted = [i for i, name in enumerate(column.dictionary.to_pylist()) if name in kinds]
-        codes = column.indices.to_numpy(zero_copy_only=False)
-        rows = np.flatnonzero(np.isin(codes, wanted)) + segment.start
-        yield from view.snapshot.records("events", rows)
+    yield from view.snapshot.records("events", view.snapshot.rows_with("events", "kind", kinds))
 
 
 def _invalidate(memory: Memory, marks: Sequence[tuple[str, str, str, bool]]) -> None:

@@ -163,17 +163,11 @@ def read_note(root: Path) -> JudgingNote | None:
 
 def judged_events(view: View, task: str) -> Iterator[dict[str, Any]]:
     """Yield the events of a task, oldest first: ``row``, ``chunk`` and the fields of the detail."""
-    for segment in view.snapshot.segments("events"):
-        kind = segment.column("kind")
-        names = kind.dictionary.to_pylist()
-        if EVENT not in names:
-            continue
-        codes = kind.indices.to_numpy(zero_copy_only=False)
-        at = np.flatnonzero(codes == names.index(EVENT)) + segment.start
-        for record in view.snapshot.records("events", at, ("chunk", "row", "detail")):
-            detail = read_json(record["detail"]) if record["detail"] is not None else {}  # forgotten: None
-            if detail.get("task") == task:
-                yield {"chunk": record["chunk"], "row": record["row"], **detail}
+    rows = view.snapshot.rows_with("events", "kind", (EVENT,))
+    for record in view.snapshot.records("events", rows, ("chunk", "row", "detail")):
+        detail = read_json(record["detail"]) if record["detail"] is not None else {}  # forgotten: None
+        if detail.get("task") == task:
+            yield {"chunk": record["chunk"], "row": record["row"], **detail}
 
 
 def finished_keys(view: View, task: str, key: Callable[[dict[str, Any]], Any] | None = None) -> set[Any]:

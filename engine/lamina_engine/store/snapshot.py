@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lamina_engine.columns import Reader, split_rows
+from lamina_engine.columns import Reader, numbers, split_rows
 from lamina_engine.errors import VaultCorrupt
 from lamina_engine.schema import vector_log
 from lamina_engine.store.manifest import Manifest, SegmentRef, Space
@@ -180,6 +180,21 @@ class Snapshot:
         return [
             {name: read(offset) for name, read in readers[owner]} for owner, offset in zip(owners, offsets, strict=True)
         ]
+
+    def rows_with(self, log: str, column: str, names: Collection[str], start: int = 0) -> Rows:
+        """Return the rows, from one on, whose category is one of some names, ascending.
+
+        O(rows); of a segment without such a name only its names are read.
+        """
+        found = [np.empty(0, np.int64)]
+        for segment in self.segments(log):
+            if segment.start + segment.rows > start:
+                values = segment.column(column)
+                wanted = [code for code, name in enumerate(values.dictionary.to_pylist()) if name in names]
+                if wanted:
+                    found.append(np.flatnonzero(np.isin(numbers(values.indices, -1), wanted)) + segment.start)
+        rows = np.concatenate(found)
+        return rows[rows >= start]
 
     def _starts_of(self, log: str) -> NDArray[np.int64]:
         """Return the first row of each segment, int64."""

@@ -132,3 +132,9 @@ def test_a_failure_is_told(output: str) -> None:
 def test_a_verdict_is_found(output: str) -> None:
     found = outcomes._VERDICT.findall(output[-4000:])
     assert ("verdict" in outcomes.outcome_facts(output, None)) == bool(found)
+
+
+def test_a_program_is_known_behind_those_that_run_it() -> None:
+    assert outcomes.signature("uv run poetry run pytest tests/test_a.py") == ("pytest", frozenset({"tests/test_a.py"}))
+    assert outcomes.signature("bundle exec rake spec") == ("rake spec", frozenset())
+    assert outcomes.signature("uv run " * 2_000 + "pytest")[0] == "pytest"

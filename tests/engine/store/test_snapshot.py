@@ -44,6 +44,17 @@ def test_rows_come_in_the_order_asked_for_from_any_segments(store: Store, n: int
     assert snapshot.column("links", "recorded_at", start=n // 2).tolist() == ref[n // 2 :].tolist()
 
 
+def test_rows_with_a_category_are_found_in_any_segments(store: Store) -> None:
+    for kinds in (["pin", "review"], ["pin"], ["review", "unpin", "review"]):
+        with store.transaction() as transaction:
+            add_events(transaction, kinds)
+    snapshot = store.snapshot()
+    assert snapshot.rows_with("events", "kind", ("review",)).tolist() == [1, 3, 5]
+    assert snapshot.rows_with("events", "kind", ("review", "unpin", "none"), start=2).tolist() == [3, 4, 5]
+    assert snapshot.rows_with("events", "kind", ("none",)).tolist() == []
+    assert snapshot.rows_with("links", "relation", ("next",)).tolist() == []
+
+
 def test_watermarks_count_what_was_recorded_by_then(store: Store) -> None:
     clock = store.clock
     assert isinstance(clock, FixedClock)
