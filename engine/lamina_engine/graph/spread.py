@@ -83,11 +83,7 @@ def spread(
         fresh = np.flatnonzero(~np.isin(met.nodes, begin.nodes))  # a start has passed on what it has
         frontier, scores, places = met.nodes[fresh], met.scores[fresh], found + fresh
         taken, found = np.concatenate([taken, begin.nodes, met.nodes]).astype(np.int64), found + met.nodes.size
-    return Walk(
-        np.concatenate([w.nodes for w in hops]), np.concatenate([w.scores for w in hops]),
-        np.concatenate([w.hops for w in hops]), np.concatenate([w.parents for w in hops]),
-        np.concatenate([w.entries for w in hops]), np.concatenate([w.outward for w in hops]),
-    )  # fmt: skip
+    return Walk(*(np.concatenate(column) for column in zip(*hops, strict=True)))
 
 
 @functools.lru_cache(maxsize=64)
@@ -112,12 +108,7 @@ def _arrivals(graph: LinkGraph, frontier: I64, scores: F64, shares: tuple[F64, F
         passed = passed * links.weights[found] * np.minimum(1.0, np.sqrt(FAN / fan)) * scores[owners]
         direction = np.full(len(found), outward, np.uint8)
         parts.append(_Arrivals(links.indices[found].astype(np.int64), passed, owners, found, direction))
-    out, back = parts
-    return _Arrivals(
-        np.concatenate([out.nodes, back.nodes]), np.concatenate([out.scores, back.scores]),
-        np.concatenate([out.parents, back.parents]), np.concatenate([out.entries, back.entries]),
-        np.concatenate([out.outward, back.outward]),
-    )  # fmt: skip
+    return _Arrivals(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
 def _best_arrivals(graph: LinkGraph, met: _Arrivals, blocked: U8, taken: I64, most: int) -> _Arrivals:
