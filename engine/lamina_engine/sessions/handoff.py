@@ -15,6 +15,7 @@ from typing import Final
 import msgspec
 
 from lamina_engine.chunks.handoffs import HANDOFF, INSIGHT
+from lamina_engine.clock import utc_datetime
 from lamina_engine.sessions import cues
 from lamina_engine.sessions.closures import Talk, is_closed
 from lamina_engine.sessions.cutting import estimate_tokens
@@ -127,10 +128,10 @@ def _render(head: Sequence[str], sections: Iterable[tuple[str, Sequence[str]]]) 
 
 
 def _facts_line(thread: Thread, notes: SessionNotes) -> str:
-    start, end = _minute(notes.started), _minute(notes.ended)
+    start, end = _minute(notes.started_us), _minute(notes.ended_us)
     if start and end.startswith(start[:10]) and start != end:
         start, end = start.removesuffix("Z"), end[11:]
-    span = start if not end or start == end else f"{start} to {end}"
+    span = " to ".join(filter(None, dict.fromkeys((start, end))))
     branch = notes.branch or thread.facts.get("branch")
     parts = (
         thread.project,
@@ -141,8 +142,10 @@ def _facts_line(thread: Thread, notes: SessionNotes) -> str:
     return " · ".join(part for part in parts if part)
 
 
-def _minute(at: str | None) -> str:
-    return at[:16].replace("T", " ") + ("Z" if at.endswith(("Z", "+00:00")) else "") if at else ""
+def _minute(us: int | None) -> str:
+    """Return a moment in UTC: events of one session may be written in several zones."""
+    moment = utc_datetime(us)
+    return "" if moment is None else f"{moment:%Y-%m-%d %H:%MZ}"
 
 
 def _outcome(notes: SessionNotes, goal: Ask) -> Iterator[str]:
@@ -299,7 +302,9 @@ def _mend(failure: Failure) -> str:
     if why:
         return _quote(why, 170)
     if failure.edited:
-        return f"mended by a change of {', '.join(_base(name) for name in list(failure.edited)[-3:])}"
+        return (
+            f"mended by a change of {', '.join(name.rpartition('/')[2] or name for name in list(failure.edited)[-3:])}"
+        )
     return f"mended after `{failure.commands[-1]}`" if failure.commands else "ran well later"
 
 
@@ -418,7 +423,3 @@ def _relative(name: str, folder: object) -> str:
         return name[len(folder.rstrip("/")) + 1 :]
     rooted = folder is not None and folder.startswith("/") and name.startswith("/")
     return "/".join(name.split("/")[-3:]) if rooted and len(commonpath([name, str(folder)])) > 1 else name
-
-
-def _base(name: str) -> str:
-    return name.rpartition("/")[2] or name

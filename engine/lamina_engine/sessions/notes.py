@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -11,7 +12,7 @@ import msgspec
 from lamina_engine.sessions import cues
 from lamina_engine.sessions.decisions import Decisions, Remark, chosen_options
 from lamina_engine.sessions.events import Event
-from lamina_engine.sessions.outcomes import SHELLS, command_parts, is_check, signature, tells_failure
+from lamina_engine.sessions.outcomes import SHELLS, command_parts, is_check, shorten, signature, tells_failure
 from lamina_engine.sessions.pasted import own_words
 
 EDITORS: Final = frozenset(
@@ -44,6 +45,8 @@ _TYPED_CHARS: Final = 4_000
 _KEPT_REMARKS: Final = 4
 _REASON_CHARS: Final = 160
 """Of the sentence before a decision: a longer one is no reason for it."""
+_short: Final = partial(shorten, most=100)
+"""A command, as it is told of."""
 _TELLING_CHARS: Final = 120
 """A shorter reply to "thanks" or "run it again" does not take the place of the reply to the request before."""
 
@@ -109,6 +112,7 @@ class SessionNotes:
         self.has_written = False
         """True where the agent itself put a handoff into the vault."""
         self.started: str | None = None
+        self.started_us: int | None = None
         self.ended: str | None = None
         self.ended_us: int | None = None
         self.is_answered = True
@@ -126,7 +130,8 @@ class SessionNotes:
     def add(self, event: Event) -> None:
         """Take an event."""
         if event.at is not None:
-            self.started = self.started or event.at
+            if self.started is None:
+                self.started, self.started_us = event.at, event.at_us
             self._now_us = event.at_us
             if event.at_us is not None and (self.ended_us is None or event.at_us >= self.ended_us):
                 self.ended, self.ended_us = event.at, event.at_us
@@ -405,8 +410,3 @@ class SessionNotes:
         for part in parts:
             if _PUBLISHED.match(part):
                 self.delivered.append(_short(part))
-
-
-def _short(command: str, most: int = 100) -> str:
-    flat = " ".join(command.split())
-    return flat if len(flat) <= most else flat[: most - 2].rstrip() + " …"

@@ -40,15 +40,8 @@ _FAILURE: Final = re.compile(
     re.MULTILINE,
 )
 _FAILING: Final = (
-    "fail",
-    "error",
-    "traceback",
-    "npm err!",
-    "panicked at",
-    "could not compile",
-    "command not found",
-    "fatal: ",
-)
+    "fail", "error", "traceback", "npm err!", "panicked at", "could not compile", "command not found", "fatal: ",
+)  # fmt: skip
 """Letters of which some stand in everything that says so of a failure."""
 _VERDICT: Final = re.compile(
     r"^.*(?:\b\d+ (?:passed|failed|failing|passing|tests?\b.*)|test result: |Tests: +\d|\ball checks passed|no issues found|"
@@ -76,7 +69,7 @@ def outcome_facts(text: str, failed: bool | None) -> dict[str, Any]:
             facts["error"] = error
     verdicts = _VERDICT.findall(end) if _has_any(end, _SUMMING) else ()
     if verdicts:
-        facts["verdict"] = _shorten(verdicts[-1].strip(" =-\t"))
+        facts["verdict"] = shorten(verdicts[-1].strip(" =-\t"))
     return facts
 
 
@@ -104,15 +97,16 @@ def _reason(parts: Iterable[str]) -> str:
             if lines:
                 line = lines[-1 if number == 1 else 0]
                 detail = _DETAIL.search(part, part.find(line) + len(line)) if line.startswith("--- FAIL") else None
-                return _shorten(re.sub(r"^E +", "", line) + (f": {detail[1]}" if detail is not None else ""))
+                return shorten(re.sub(r"^E +", "", line) + (f": {detail[1]}" if detail is not None else ""))
     lines = [line for part in reversed(parts) for line in part.splitlines() if line.strip()]
     lines = [line for line in lines if not _NO_REASON.fullmatch(line.strip())]
-    return _shorten(lines[-1]) if lines else ""
+    return shorten(lines[-1]) if lines else ""
 
 
-def _shorten(line: str) -> str:
+def shorten(line: str, most: int = _LINE_CHARS) -> str:
+    """Return a text on one line, cut where it is longer than so many characters."""
     flat = " ".join(line.split())
-    return flat if len(flat) <= _LINE_CHARS else flat[: _LINE_CHARS - 2].rstrip() + " …"
+    return flat if len(flat) <= most else flat[: most - 2].rstrip() + " …"
 
 
 # ---------------------------------------------------------------------- commands

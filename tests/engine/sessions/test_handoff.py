@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -265,6 +266,16 @@ def test_thanks_are_no_request_without_an_answer(vault: Vault, tmp_path: Path, t
     text = handoff_of(vault, written.write(tmp_path / "projects"))
     assert "not finished" not in text
     assert thanks not in text
+
+
+def test_the_span_of_a_session_in_two_zones_is_in_one(vault: Vault, tmp_path: Path) -> None:
+    written = day()
+    work(written)
+    path = written.write(tmp_path / "projects")
+    first, rest = path.read_text().split("\n", 1)
+    assert "2026-10-14T08:5" in first
+    path.write_text(re.sub(r"T08:(\d\d:[\d.]+)Z", r"T10:\1+02:00", first) + "\n" + rest)
+    assert re.search(r"2026-10-14 08:5\d to 0?[89]:\d\dZ", handoff_of(vault, path))
 
 
 def test_secrets_and_noise_of_tools_are_not_in_it(vault: Vault, tmp_path: Path) -> None:
