@@ -357,7 +357,7 @@ def skip_forgotten(previous: Rows, gone: NDArray[np.bool_]) -> Rows:
 
 
 def reachable_rows(previous: Rows, gone: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return bool (n,): True for rows from which `MAX_STEPS` steps back or fewer lead to one that goes."""
+    """Return bool (n,): True for rows a few steps behind one that goes, `MAX_STEPS` at most."""
     found = np.zeros(len(previous), np.bool_)
     at = previous
     for _ in range(MAX_STEPS):

@@ -412,7 +412,7 @@ def _is_json(text: str | None, kind: Any = dict[str, Any]) -> bool:
 
 
 def _rows_left(snapshot: Snapshot, part: _Part) -> pa.RecordBatch:
-    """Return what takes a segment's place; lost entities that facts or aliases speak of get names."""
+    """Return what is left of a segment; lost entities that are spoken of get names."""
     segment = part.stand_in
     if segment.log != "entities":
         return segment.batch

@@ -219,7 +219,7 @@ class Statement:
 
 
 def find_replaced(texts: Sequence[str]) -> dict[int, int]:
-    """Return replaced statements with the last that takes their place, by number; the oldest is 0."""
+    """Return replaced statements with their last successors, by number; the oldest is 0."""
     statements = [Statement(text) for text in texts]
     counts = Counter(word for statement in statements for word in statement.words)
     most = max(2, _SHARE * len(statements))
