@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from lamina.results import Answers, Results
-from lamina_engine.arguments import flag_of, limit_of, names_of, numbers_of, path_of
+from lamina_engine.arguments import flag_of, limit_of, names_of, numbers_of, path_of, whole_of
 from lamina_engine.clock import Instant
 from lamina_engine.errors import InvalidArgument, describe_value
 
@@ -779,9 +779,7 @@ class Facts:
         from lamina_engine.facts.transfer import around, graph
         from lamina_engine.facts.view import fact_view_at
 
-        for name, value in (("hops", hops), ("limit", 1 if limit is None else limit)):
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1 or (name == "hops" and value > 16):
-                raise InvalidArgument(f"{name}={value!r} must be a whole number from 1 up{' to 16' * (name == 'hops')}")
+        hops, limit = whole_of(hops, "hops", 1, 16), limit_of(limit)
         recorded, history = self._instant(as_of, "as_of"), flag_of(history, "history")
         moment = self._instant(valid_at, "valid_at")
         if moment is None:

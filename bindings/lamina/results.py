@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, TypeVar, cast, overload
 
-from lamina_engine.errors import InvalidArgument
+from lamina_engine.arguments import whole_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -222,8 +222,8 @@ class Hits(Results["Hit"]):
         >>> [snippet.text[start:stop] for start, stop in snippet.ranges]
         ['moved', 'PostgreSQL']
         """
-        if width is not None and (isinstance(width, bool) or not isinstance(width, int) or width < 1):
-            raise InvalidArgument(f"width={width!r} must be a whole number of characters from 1 up, or None")
+        if width is not None:
+            width = whole_of(width, "width", of=" of characters", instead=", or None")
         return self._cut(hit.text, width)
 
     @property

@@ -16,7 +16,7 @@ from lamina import location
 from lamina.options import RankOptions, RecallOptions
 from lamina.results import Hits, Results
 from lamina.startup import gc_paused
-from lamina_engine.arguments import flag_of, ids_of, limit_of, path_of, paths_of, renamed_arguments
+from lamina_engine.arguments import flag_of, ids_of, limit_of, path_of, paths_of, renamed_arguments, whole_of
 from lamina_engine.clock import EPOCH, Clock, Instant, format_instant
 from lamina_engine.errors import AmbiguousId, ChunkNotFound, InvalidArgument, VaultNotFound
 
@@ -650,7 +650,7 @@ class Vault:
         """
         from lamina_engine.chunks.lifecycle import invalidate
 
-        return invalidate(self._memory, id, reason, self._memory.redact(stamp))
+        return invalidate(self._memory, id, reason, stamp)
 
     def restore(self, id: str, reason: str | None = None) -> Chunk:
         """Make an invalidated, removed or archived chunk current again, and wake a snoozed one.
@@ -1121,9 +1121,7 @@ class Vault:
         from lamina_engine.recall.pipeline import list_chunks
         from lamina_engine.results import Chunk
 
-        limit = limit_of(limit)
-        if isinstance(offset, bool) or not isinstance(offset, int) or offset < 0:
-            raise InvalidArgument(f"offset={offset!r} must be a whole number from 0 up")
+        limit, offset = limit_of(limit), whole_of(offset, "offset", 0)
         found = list_chunks(self._memory, where, None if limit is None else limit + offset)
         return Results(found[offset:], Chunk, self._memory.incomplete)
 

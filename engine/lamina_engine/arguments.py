@@ -1,4 +1,4 @@
-"""Checks of callers' arguments: ids, paths and flags."""
+"""Checks of callers' arguments: ids, paths, flags and numbers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import operator
 import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, SupportsIndex, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from lamina_engine.errors import InvalidArgument, describe_value
 
@@ -62,19 +62,53 @@ def names_of(value: object, name: str, example: str) -> list[str]:
 def numbers_of(value: object, name: str, what: str) -> list[int]:
     """Return row numbers as a list, of one or of several."""
     given = list(value) if isinstance(value, Iterable) and not isinstance(value, str | bytes) else [value]
-    found = [operator.index(each) for each in given if isinstance(each, SupportsIndex) and not isinstance(each, bool)]
-    if len(found) < len(given) or any(not 0 <= number < 1 << 63 for number in found):
+    found = [number for each in given if (number := _whole(each)) is not None and 0 <= number < 1 << 63]
+    if len(found) < len(given):
         raise InvalidArgument(
             f"{name}={value!r} is no number of {what}; give a whole number from 0 up, or a list of them"
         )
     return found
 
 
+def _whole(value: object) -> int | None:
+    """Return a whole number of Python or NumPy as Python's; None for anything else."""
+    try:
+        return None if isinstance(value, bool) else operator.index(cast("int", value))
+    except TypeError:
+        return None
+
+
+def whole_of(
+    value: object, name: str, least: int = 1, most: int | None = None, *, of: str = "", instead: str = ""
+) -> int:
+    """Return a whole number within bounds, as Python's; ``of`` and ``instead`` complete the message."""
+    number = value if type(value) is int else _whole(value)  # the first is that of nearly every call
+    if number is None or number < least or (most is not None and number > most):
+        end = "up" if most is None else f"to {most}"
+        raise InvalidArgument(f"{name}={value!r} must be a whole number{of} from {least} {end}{instead}")
+    return number
+
+
 def text_of(value: object, name: str) -> str | None:
-    """Return a text; None stays None."""
-    if value is not None and not isinstance(value, str):
-        raise InvalidArgument(f"{describe_value(name, value)}; give text, or None for all")
+    """Return a text that says something and that UTF-8 can hold; None stays None."""
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise InvalidArgument(f"{describe_value(name, value)}; give text, or None")
+    if not value.strip():
+        raise InvalidArgument(f"{name}={value!r} is empty; give text, or None")
+    if not is_unicode(value):
+        raise InvalidArgument(f"{name}={value!a} has half a surrogate pair; give valid Unicode")
     return value
+
+
+def is_unicode(text: str) -> bool:
+    """Return whether a text is valid Unicode; Python marks undecodable bytes of file names by surrogates."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def path_of(value: object, name: str = "path") -> Path:
@@ -83,20 +117,28 @@ def path_of(value: object, name: str = "path") -> Path:
         raise InvalidArgument(f"{describe_value(name, value)}; give the path of a file or folder")
     if "\0" in str(value):
         raise InvalidArgument(f"{name}={value!r} holds a character NUL, which no path has")
-    return Path(value)
+    return Path(_file_name(value, name))
+
+
+def _file_name(value: str | bytes | os.PathLike[Any], name: str) -> str:
+    """Return a path as text; one with half a surrogate pair names no file."""
+    try:
+        return os.fsdecode(os.fsencode(value))
+    except UnicodeEncodeError as error:
+        raise InvalidArgument(f"{name}={value!a} has half a surrogate pair, which no path has") from error
 
 
 def paths_of(value: object, name: str = "path") -> list[str]:
     """Return one path, or several, as texts."""
     if isinstance(value, str | bytes | os.PathLike):
-        return [os.fsdecode(value)]
+        return [_file_name(value, name)]
     if not isinstance(value, Iterable):
         raise InvalidArgument(f"{describe_value(name, value)}; give a path, or a list of paths")
     given = list(value)
     for each in given:
         if not isinstance(each, str | bytes | os.PathLike):
             raise InvalidArgument(f"{name} holds {each!r}, which is not a path; give text or a Path")
-    return [os.fsdecode(each) for each in given]
+    return [_file_name(each, name) for each in given]
 
 
 def flag_of(value: object, name: str) -> bool:
@@ -108,9 +150,7 @@ def flag_of(value: object, name: str) -> bool:
 
 def limit_of(value: object) -> int | None:
     """Return the most results that a caller wants; None for all."""
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-        raise InvalidArgument(f"limit={value!r} must be a whole number from 1 up, or None for all")
-    return value
+    return None if value is None else whole_of(value, "limit", instead=", or None for all")
 
 
 def seconds_of(value: object, name: str) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 import lamina
@@ -35,6 +36,14 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "facts.declare": lambda v: v.facts.declare([]),
     "facts.seed": lambda v: v.facts.seed(5),
     "facts.load": lambda v: v.facts.load(5),
+    "facts.load of no path": lambda v: v.facts.load("facts\ud83d.jsonl"),
+    "facts.retract of arrays": lambda v: v.facts.retract([np.array([1, 2])]),
+    "invalidate with a stamp that is no text": lambda v: v.invalidate("a", "wrong", stamp=5),
+    "invalidate for half an emoji": lambda v: v.invalidate("a", "wrong \ud83d"),
+    "restore for a number": lambda v: v.restore("a", reason=5),
+    "bootstrap of an empty project": lambda v: v.bootstrap("s", project=""),
+    "inject for half an emoji as project": lambda v: v.inject("words", "s", project="\ud83d"),
+    "inject in half an emoji as session": lambda v: v.inject("words", "s\ud83d"),
     "archive": lambda v: v.archive(5),
     "forget": lambda v: v.forget(ids=5),
     "forget of no ids": lambda v: v.forget(ids=[5]),
@@ -113,6 +122,16 @@ def test_one_name_is_a_list_of_one(two: Vault) -> None:
     assert two.facts.add_entity("Keystone", aliases="KS").aliases == ("KS",)
     with pytest.raises(InvalidArgument, match="'casual' is not known"):
         two.neighbors("a", relations="casual")
+
+
+def test_whole_numbers_of_numpy_are_whole_numbers(two: Any) -> None:
+    n = np.int64(1)
+    assert (
+        len(two.recall("words", k=n, per_source=n, token_budget=np.int32(500))) == len(two.list(limit=n, offset=n)) == 1
+    )
+    assert two.inject("words", "s", floor=n, ceiling=np.int64(900)).mode != "failed"
+    assert len(two.sessions(limit=n)) <= 1
+    assert two.facts.graph(hops=n, limit=n)["nodes"]
 
 
 def test_an_error_names_what_was_given_and_what_to_give(two: Any) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 import numpy as np
 
-from lamina_engine.arguments import flag_of
+from lamina_engine.arguments import flag_of, text_of
 from lamina_engine.chunks import writing
 from lamina_engine.chunks.batch import ChunkBatch, Origin
 from lamina_engine.chunks.identities import find_row
@@ -48,7 +48,8 @@ def invalidate(memory: Memory, identity: str, reason: str, stamp: str = "") -> C
     """
     if not isinstance(reason, str) or not reason.strip():
         raise InvalidArgument("invalidate needs a reason: what made it wrong, in words")
-    detail = msgspec.json.encode({"stamp": memory.redact(stamp)}).decode() if stamp else None
+    mark = text_of(stamp or None, "stamp")
+    detail = msgspec.json.encode({"stamp": memory.redact(mark)}).decode() if mark else None
     return _event(memory, identity, "invalidate", reason, detail, unless=lambda *_: False)
 
 
@@ -140,6 +141,7 @@ def _append(
 
 
 def _event(memory: Memory, identity: str, kind: str, reason: str | None, detail: str | None, unless: Any) -> Chunk:
+    reason = text_of(reason or None, "reason")
     with memory.write() as (transaction, view):
         row = find_row(view, identity)
         if not unless(int(view.state.status[row]), int(view.state.pinned[row])):

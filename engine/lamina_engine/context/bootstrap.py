@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from lamina_engine.arguments import text_of, whole_of
 from lamina_engine.clock import US_PER_DAY, US_PER_S, Instant
 from lamina_engine.context.budget import BOOTSTRAP_SHARES, BlockFill
 from lamina_engine.context.changes import git_changes, recorded_changes, tracked_work
@@ -69,11 +70,8 @@ def bootstrap(
 ) -> ContextBlock:
     """Return what an agent should know when a session begins; see ``Vault.bootstrap``."""
     settings = memory.settings.injection
-    most = settings.bootstrap_token_budget if budget is None else budget
-    if isinstance(most, bool) or not isinstance(most, int) or most < 1:
-        raise InvalidArgument(f"budget={budget!r} must be a whole number of tokens from 1 up")
-    if session is not None and (not isinstance(session, str) or not session.strip()):
-        raise InvalidArgument(f"session={session!r} must be the session's name, text that is not empty, or None")
+    most = whole_of(settings.bootstrap_token_budget if budget is None else budget, "budget", of=" of tokens")
+    text_of(session, "session")
     if trigger not in TRIGGERS:
         raise InvalidArgument(f"trigger={trigger!r} must be one of {', '.join(TRIGGERS)}")
     now_us = memory.clock.now_us() if now is None else memory.moment(now, "now")

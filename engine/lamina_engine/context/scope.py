@@ -79,7 +79,8 @@ def find_scope(view: View, project: str | None, repo: Path | None, session: str 
                 return Scope()
             if (each / ".git").exists():
                 break
-        if projects and (own := project_of_folder(str(folder))):
+        # with letters that UTF-8 can hold, as those of a filter: the folder's name may have others
+        if projects and (own := project_of_folder(str(folder).encode("utf-8", "replace").decode())):
             return Scope(own)
     return Scope()
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 from msgspec import Struct
 
+from lamina_engine.arguments import text_of, whole_of
 from lamina_engine.chunks.reading import chunks_at
 from lamina_engine.chunks.talk import without_tools
 from lamina_engine.clock import MISSING_US, US_PER_DAY, Instant
@@ -96,15 +97,8 @@ def inject(
     if not settings.enabled or not prompt.strip() or gates.is_command(prompt):
         return ContextBlock()
     try:
-        return _inject(
-            memory,
-            prompt,
-            session,
-            settings,
-            find_scope(memory.view(), project, repo, session, memory.root),
-            now_us,
-            trigger,
-        )
+        scope = find_scope(memory.view(), project, repo, session, memory.root)
+        return _inject(memory, prompt, session, settings, scope, now_us, trigger)
     except Exception as error:  # whatever it is: an agent's turn goes on without memories
         logger.warning("%s: no context for this turn: %r", memory.root, error)
         return ContextBlock(mode="failed")
@@ -247,13 +241,9 @@ def _check_settings(settings: Injection, prompt: object, session: object, floor:
     """Return the settings with the call's own budget."""
     if not isinstance(prompt, str):
         raise InvalidArgument(f"prompt must be text, not {type(prompt).__name__}")
-    if session is not None and (not isinstance(session, str) or not session.strip()):
-        raise InvalidArgument(f"session={session!r} must be the session's name, text that is not empty, or None")
-    low = settings.budget_floor if floor is None else floor
-    high = settings.budget_ceiling if ceiling is None else ceiling
-    for name, value in (("floor", low), ("ceiling", high)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise InvalidArgument(f"{name}={value!r} must be a whole number of tokens from 1 up")
-    if not (isinstance(low, int) and isinstance(high, int) and low <= high):
+    text_of(session, "session")
+    low = whole_of(settings.budget_floor if floor is None else floor, "floor", of=" of tokens")
+    high = whole_of(settings.budget_ceiling if ceiling is None else ceiling, "ceiling", of=" of tokens")
+    if low > high:
         raise InvalidArgument(f"floor={low} is above ceiling={high}; give floor <= ceiling")
     return msgspec.structs.replace(settings, budget_floor=low, budget_ceiling=high)

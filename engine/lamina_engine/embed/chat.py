@@ -15,9 +15,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
-from lamina_engine.arguments import check_methods
+from lamina_engine.arguments import check_methods, whole_of
 from lamina_engine.embed.transport import OPENAI_KEY, connection, construct_client, join_url
-from lamina_engine.errors import EmbeddingError, InvalidArgument, InvalidConfig
+from lamina_engine.errors import EmbeddingError, InvalidConfig
 
 T = TypeVar("T")
 
@@ -162,8 +162,8 @@ class Budget:
     def __post_init__(self) -> None:
         for name in ("requests", "tokens"):
             value = getattr(self, name)
-            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 0):
-                raise InvalidArgument(f"{name}={value!r} of a budget must be a whole number from 0 up, or None")
+            if value is not None:
+                whole_of(value, name, 0, instead=", or None")
 
     def allows(self, requests: int, tokens: int, next_tokens: int) -> bool:
         """Return True if another request fits after so many of them."""

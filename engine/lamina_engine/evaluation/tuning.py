@@ -22,6 +22,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from lamina_engine import config as configuration
+from lamina_engine.arguments import whole_of
 from lamina_engine.chunks.handoffs import is_derived
 from lamina_engine.errors import InvalidArgument, VaultReadOnly
 from lamina_engine.graph.hyperlinks import find_links
@@ -105,8 +106,7 @@ def tune_share(
         Where the vault has no vectors, or too few titles, headings and links to ask by.
     VaultReadOnly, InvalidConfig, EmbeddingError
     """
-    if isinstance(sample, bool) or not isinstance(sample, int) or sample < _LEAST:
-        raise InvalidArgument(f"sample={sample!r} must be a whole number from {_LEAST} up")
+    sample = whole_of(sample, "sample", _LEAST)
     if write and memory.store.mode == "r":
         raise VaultReadOnly(f"{memory.root} is open for reading; open it for writing, or ask without writing the share")
     view = memory.view()

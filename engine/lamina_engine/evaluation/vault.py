@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from lamina_engine.arguments import whole_of
 from lamina_engine.chunks.handoffs import is_derived
-from lamina_engine.errors import InvalidArgument
 from lamina_engine.graph.sessions import CHAIN_RELATIONS
 from lamina_engine.index import nodes
 from lamina_engine.recall.pipeline import recall
@@ -63,8 +63,7 @@ def evaluate_vault(
     memory: Memory, *, sample: int, counter: Callable[[], float], progress: Callable[[str, int, int], None]
 ) -> VaultReport:
     """Measure a vault; ``counter`` gives seconds, ``sample`` is how many chunks are asked."""
-    if isinstance(sample, bool) or not isinstance(sample, int) or sample < 1:
-        raise InvalidArgument(f"sample={sample!r} must be a whole number from 1 up")
+    sample = whole_of(sample, "sample")
     view = memory.view()
     rows = np.flatnonzero(view.state.active())
     rows = rows[~is_derived(view, rows)] if len(rows) else rows

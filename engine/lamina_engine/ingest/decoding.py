@@ -88,15 +88,6 @@ class Decoded:
     """Note on what was guessed or replaced, if anything."""
 
 
-def is_unicode(name: str) -> bool:
-    """Return whether a file name is valid text; Python marks undecodable bytes by surrogates."""
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
 def explain_name(name: str) -> str:
     """Return why a file name is no valid text, and what to do."""
     try:

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lamina_engine import after_fork
+from lamina_engine.arguments import is_unicode
 from lamina_engine.clock import US_PER_S
 from lamina_engine.errors import IngestError
-from lamina_engine.ingest.decoding import is_unicode
 
 TIMEOUT_S = 60.0
 """Limit of one git call. One pass over 2,400 commits takes about 0.1 s."""

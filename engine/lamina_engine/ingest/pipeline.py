@@ -14,12 +14,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
+from lamina_engine.arguments import is_unicode
 from lamina_engine.errors import IngestError, InvalidArgument
 from lamina_engine.ingest import sources, trackers
 from lamina_engine.ingest.beads import export_of
 from lamina_engine.ingest.classify import clean_type
 from lamina_engine.ingest.conversion import CONVERTERS, has_extra
-from lamina_engine.ingest.decoding import explain_name, is_unicode
+from lamina_engine.ingest.decoding import explain_name
 from lamina_engine.ingest.documents import DocumentWriter
 from lamina_engine.ingest.drafting import Drafted, Drafter, draft_entries
 from lamina_engine.ingest.drafts import KINDS, SourceDraft, kind_of, read_source

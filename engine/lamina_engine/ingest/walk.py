@@ -24,8 +24,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from lamina_engine.arguments import is_unicode
 from lamina_engine.errors import IngestError, InvalidArgument, name_cause
-from lamina_engine.ingest.decoding import explain_name, is_unicode
+from lamina_engine.ingest.decoding import explain_name
 from lamina_engine.reports import Problem
 
 MAX_BYTES = 50 * 2**20

@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
+from lamina_engine.arguments import whole_of
 from lamina_engine.chunks.reading import chunks_at
 from lamina_engine.clock import format_instant
 from lamina_engine.errors import InvalidArgument
@@ -109,8 +110,8 @@ def diff(
         raise InvalidArgument(
             f"since={format_instant(since_us)} is not before until={format_instant(end_us)}: give an earlier moment"
         )
-    if budget is not None and (isinstance(budget, bool) or not isinstance(budget, int) or budget < _LEAST_BUDGET):
-        raise InvalidArgument(f"budget={budget!r} must be a whole number of tokens from {_LEAST_BUDGET} up, or None")
+    if budget is not None:
+        budget = whole_of(budget, "budget", _LEAST_BUDGET, of=" of tokens", instead=", or None")
     if isinstance(query, str) and not query.strip():
         raise InvalidArgument(f"query={query!r} has no words: give a question, or none for all that the vault learnt")
     if query is None:

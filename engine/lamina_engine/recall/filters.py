@@ -16,6 +16,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from lamina_engine.arguments import is_unicode
 from lamina_engine.clock import MISSING_US, parse_instant
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.index.freshness import TIERS, Freshness
@@ -162,7 +163,7 @@ def _parse_predicate(field: str, name: str, operator: str, value: Any, read: _Re
 def _parse_operand(field: str, name: str, value: Any, read: _Reader) -> Any:
     if value is None:
         return None
-    if isinstance(value, str) and not _is_unicode(value):
+    if isinstance(value, str) and not is_unicode(value):
         raise InvalidArgument(
             f"where[{field!r}] compares with {value!a:.60}, which has half a surrogate pair; give valid Unicode"
         )
@@ -183,14 +184,6 @@ def _parse_operand(field: str, name: str, value: Any, read: _Reader) -> Any:
     if isinstance(value, Mapping | list | tuple | set | frozenset):
         raise InvalidArgument(f"where[{field!r}] compares with one value, not {value!r:.60}")
     return value
-
-
-def _is_unicode(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def mentions_field(node: Node, field: str) -> bool:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import numpy as np
 from msgspec import Struct
 
+from lamina_engine.arguments import text_of, whole_of
 from lamina_engine.chunks.reading import story_chunks
 from lamina_engine.clock import MISSING_US, US_PER_S, Instant, format_instant
 from lamina_engine.errors import InvalidArgument, SessionNotFound
@@ -103,15 +104,13 @@ def reconstruct(
 def _check(session: object, window: TimeRange, options: ReconstructionOptions, *, previous: object) -> None:
     if session is None and window.since is None and window.until is None and window.days is None and not previous:
         raise InvalidArgument("say what to reconstruct: a session, since or until, days, or the previous one")
-    if session is not None and (not isinstance(session, str) or not session):
-        raise InvalidArgument(f"session={session!r} must be the name of a session; `lamina sessions` lists them")
-    mode, keep, budget = options.mode, options.keep, options.token_budget
+    text_of(session, "session")
+    mode, keep = options.mode, options.keep
     if mode not in MODES:
         raise InvalidArgument(f"mode={mode!r} must be one of {', '.join(MODES)}")
     if keep not in KEEPS:
         raise InvalidArgument(f"keep={keep!r} must be one of {', '.join(KEEPS)}")
-    if isinstance(budget, bool) or not isinstance(budget, int) or not 1 <= budget <= MAX_BUDGET:
-        raise InvalidArgument(f"token_budget={budget!r} must be a whole number of tokens from 1 to {MAX_BUDGET}")
+    whole_of(options.token_budget, "token_budget", 1, MAX_BUDGET, of=" of tokens")
 
 
 # ---------------------------------------------------------------------- timeline

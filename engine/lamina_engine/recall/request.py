@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from typing import cast
 
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from lamina_engine.arguments import flag_of, text_of, whole_of
 from lamina_engine.clock import Instant, zone
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.profiles import Profile, check_intent
@@ -136,24 +136,17 @@ def make_request(
     # ``empty``: the vault has no rows, so a vector of any dimension finds nothing
     if not isinstance(text, str):
         raise InvalidArgument(f"query must be text, not {type(text).__name__}")
-    k, offset = _python_int(k), _python_int(offset)
-    if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= MAX_K:
-        raise InvalidArgument(f"k={k!r} must be a whole number from 1 to {MAX_K}")
-    if isinstance(offset, bool) or not isinstance(offset, int) or not 0 <= offset <= MAX_K - k:
-        raise InvalidArgument(f"offset={offset!r} must be a whole number from 0 to {MAX_K} less k")
-    if not isinstance(fill, bool):
-        raise InvalidArgument(f"fill={fill!r} must be True, to add rows that do not match, or False")
-    if token_budget is not None and (
-        isinstance(token_budget, bool) or not isinstance(token_budget, int) or token_budget < 1
-    ):
-        raise InvalidArgument(f"token_budget={token_budget!r} must be a whole number of tokens from 1 up, or None")
-    if fill and token_budget is not None:
+    k = whole_of(k, "k", 1, MAX_K)
+    offset = whole_of(offset, "offset", 0, MAX_K - k, instead=" with this k")
+    if token_budget is not None:
+        token_budget = whole_of(token_budget, "token_budget", of=" of tokens", instead=", or None")
+    if per_source is not None:
+        per_source = whole_of(per_source, "per_source", of=" of hits", instead=", or None for any number")
+    if flag_of(fill, "fill") and token_budget is not None:
         raise InvalidArgument("fill and token_budget were given; a budget leaves hits out, fill adds them: give one")
-    if not isinstance(syntax, bool):
-        raise InvalidArgument(f"syntax={syntax!r} must be True, to read operators in the query, or False")
     zone(tz)
     text = _plain_text(text[:MAX_QUERY_CHARS])
-    parsed = parse_operators(text) if syntax else None
+    parsed = parse_operators(text) if flag_of(syntax, "syntax") else None
     present = _now(now, as_of, now_us, tz)
     since_us = _moment(since, tz, present, "since")
     until_us = _moment(until, tz, present, "until")
@@ -172,25 +165,20 @@ def make_request(
         until_us=until_us,
         as_of_us=_moment(as_of, tz, now_us, "as_of"),
         token_budget=token_budget,
-        lanes=_lanes(lanes),
+        lanes=LANES if lanes is None else _lanes(lanes),
         vector=None if empty and dim is None else _vector(vector, dim),
         intent=check_intent(intent),
         identity=identity,
-        session=_session(session),
+        session=text_of(session, "session"),
         time=check_mode(time),
         scope=check_scope_mode(scope),
         parsed=parsed,
         fill=fill,
         offset=offset,
-        per_source=None if fill or _names_source(where, parsed) else _per_source(per_source),
-        min_confidence=_confidence(min_confidence),
-        candidates=_candidates(candidates),
+        per_source=None if fill or _names_source(where, parsed) else per_source,
+        min_confidence=None if min_confidence is None else _confidence(min_confidence),
+        candidates=None if candidates is None else _candidates(candidates),
     )
-
-
-def _python_int(number: object) -> int:
-    """Return a whole number of NumPy as one of Python, and anything else as it is."""
-    return int(number) if isinstance(number, np.integer) else cast("int", number)
 
 
 def _plain_text(text: str) -> str:
@@ -203,12 +191,6 @@ def _plain_text(text: str) -> str:
     from lamina_engine.recall.courtesy import strip_courtesy  # in few questions
 
     return strip_courtesy(text)
-
-
-def _per_source(most: object) -> int | None:
-    if most is not None and (isinstance(most, bool) or not isinstance(most, int) or most < 1):
-        raise InvalidArgument(f"per_source={most!r} must be a whole number of hits from 1 up, or None for any number")
-    return most
 
 
 def _names_source(where: object, parsed: ParsedQuery | None) -> bool:
@@ -243,28 +225,18 @@ def _moment(value: Instant | None, tz: str, now_us: int, what: str) -> int | Non
 
 
 def _candidates(given: object) -> dict[str, float] | None:
-    if given is None:
-        return None
     from lamina_engine.recall.given import check_candidates  # few recalls bring any
 
     return check_candidates(given)
 
 
-def _confidence(least: object) -> float | None:
-    if least is not None and (isinstance(least, bool) or not isinstance(least, int | float) or not 0.0 <= least <= 1.0):
+def _confidence(least: object) -> float:
+    if isinstance(least, bool) or not isinstance(least, int | float) or not 0.0 <= least <= 1.0:
         raise InvalidArgument(f"min_confidence={least!r} must be a number from 0 to 1, or None for any")
     return least
 
 
-def _session(session: object) -> str | None:
-    if session is not None and (not isinstance(session, str) or not session):
-        raise InvalidArgument(f"session={session!r} must be the name of the session that asks, or None")
-    return session
-
-
 def _lanes(lanes: object) -> tuple[str, ...]:
-    if lanes is None:
-        return LANES
     if not isinstance(lanes, tuple | list):
         raise InvalidArgument(f"lanes={lanes!r} must be a list that names some of {', '.join(LANES)}")
     unknown = [lane for lane in lanes if lane not in LANES]

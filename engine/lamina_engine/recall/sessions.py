@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from msgspec import Struct
 
-from lamina_engine.arguments import text_of
+from lamina_engine.arguments import text_of, whole_of
 from lamina_engine.chunks.handoffs import HANDOFF, INSIGHT, is_derived
 from lamina_engine.chunks.identities import list_some
 from lamina_engine.chunks.reading import chunks_at
@@ -88,8 +88,7 @@ def find_sessions(
     O(rows), and some reads for each session that is taken.
     """
     for name, value in (("session", session), ("project", project), ("agent", agent)):
-        if text_of(value, name) == "":
-            raise InvalidArgument(f"{name} is empty; give a name, or None for all")
+        text_of(value, name)
     kept = _filter_rows(view, session, project, agent, since_us, until_us)
     rows = np.flatnonzero(kept)
     rows = rows[~is_derived(view, rows)]  # it tells of the session, and is none of it
@@ -203,11 +202,7 @@ def handoff_rows(view: View, session: str, project: str | None, types: Sequence[
 
 def check_limit(limit: int | None) -> int | None:
     """Return a limit that is None, or a whole number of at least 1."""
-    if limit is None:
-        return None
-    if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MAX_LIMIT:
-        raise InvalidArgument(f"limit={limit!r} must be a whole number from 1 to {MAX_LIMIT}, or None for all")
-    return limit
+    return None if limit is None else whole_of(limit, "limit", 1, MAX_LIMIT, instead=", or None for all")
 
 
 def _filter_rows(

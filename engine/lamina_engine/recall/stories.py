@@ -20,6 +20,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
+from lamina_engine.arguments import text_of, whole_of
 from lamina_engine.chunks.handoffs import HANDOFF, INSIGHT
 from lamina_engine.chunks.identities import find_rows
 from lamina_engine.chunks.reading import story_chunks
@@ -129,7 +130,8 @@ def chain(
     ``since``, ``until``, ``now``, ``session`` and ``tz`` choose the hits, as in `lamina_engine.recall.pipeline.recall`.
     """
     started = time.perf_counter()
-    _check(query, seeds, direction, token_budget, agent)
+    _check(query, seeds, direction, agent)
+    token_budget = whole_of(token_budget, "token_budget", 1, MAX_BUDGET, of=" of tokens")
     settings = memory.profiles.get(profile)
     direct = _query_vector(memory, query, vector)
     options: dict[str, Any] = {
@@ -171,7 +173,7 @@ def _read_story(story: _Draft, query: str | None, direction: Way, started: float
 # ---------------------------------------------------------------------- where chains begin
 
 
-def _check(query: object, seeds: object, direction: object, budget: object, agent: object) -> None:
+def _check(query: object, seeds: object, direction: object, agent: object) -> None:
     if query is None and not seeds:
         raise InvalidArgument("a chain begins with a question or with seeds; give one of them")
     if query is not None and not isinstance(query, str):
@@ -180,10 +182,7 @@ def _check(query: object, seeds: object, direction: object, budget: object, agen
         raise InvalidArgument(f"seeds={seeds!r} must be a list of ids")
     if direction not in WAYS:
         raise InvalidArgument(f"direction={direction!r} must be one of {', '.join(WAYS)}")
-    if isinstance(budget, bool) or not isinstance(budget, int) or not 1 <= budget <= MAX_BUDGET:
-        raise InvalidArgument(f"token_budget={budget!r} must be a whole number of tokens from 1 to {MAX_BUDGET}")
-    if agent is not None and (not isinstance(agent, str) or not agent):
-        raise InvalidArgument(f"agent={agent!r} must be the name of an agent, or None for all")
+    text_of(agent, "agent")
 
 
 def _query_vector(memory: Memory, query: str | None, vector: ArrayLike | None) -> F32 | None:

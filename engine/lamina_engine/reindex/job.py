@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from lamina_engine import config as configuration
+from lamina_engine.arguments import whole_of
 from lamina_engine.embed.protocol import Embedder
 from lamina_engine.embed.resolve import EmbedderSpec as Spec
 from lamina_engine.embed.resolve import embedder_name, resolve
@@ -86,8 +87,7 @@ def _check(engine: str | None, tolerance: float, batch_rows: int, embedder: Spec
         raise InvalidArgument("an embedder needs everything made again; leave out engine, or the embedder")
     if not 0.0 <= tolerance <= 1.0:
         raise InvalidArgument(f"tolerance={tolerance!r} must be a share from 0 to 1")
-    if isinstance(batch_rows, bool) or not isinstance(batch_rows, int) or not 1 <= batch_rows <= MAX_BATCH_ROWS:
-        raise InvalidArgument(f"batch_rows={batch_rows!r} must be a whole number from 1 to {MAX_BATCH_ROWS}")
+    whole_of(batch_rows, "batch_rows", 1, MAX_BATCH_ROWS)
 
 
 def space_name(snapshot: Snapshot, identity: str) -> str:

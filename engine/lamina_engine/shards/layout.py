@@ -12,6 +12,7 @@ import stat
 from pathlib import Path
 from typing import Final
 
+from lamina_engine.arguments import whole_of
 from lamina_engine.errors import InvalidArgument, VaultCorrupt
 from lamina_engine.store.files import Files
 from lamina_engine.store.manifest import Manifest, ShardRef
@@ -48,9 +49,7 @@ def shard_ref(manifest: Manifest) -> ShardRef:
 
 def check_count(shards: int) -> int:
     """Return a number of shards; raise InvalidArgument where it is none."""
-    if isinstance(shards, bool) or not isinstance(shards, int) or not 1 <= shards <= MOST_SHARDS:
-        raise InvalidArgument(f"shards={shards!r} must be a number from 1 to {MOST_SHARDS}")
-    return shards
+    return whole_of(shards, "shards", 1, MOST_SHARDS)
 
 
 def check_by(by: str) -> str:

@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import shutil
+import sys
 import tempfile
 from datetime import date
 from pathlib import Path
@@ -862,3 +864,12 @@ def test_a_stem_of_another_language_is_no_word_of_a_row(vault: Vault) -> None:
     vault.add("Die Pumpe kostet 40 Euro pro Gerät, und das Regal bitte nie anfassen.", id="pump")
     vault.add([{"text": f"Ticket {n + 700} has a label of its own."} for n in range(40)])
     assert vault.inject("try the probe on the regal", "s").items == ()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="names of files are text there")
+def test_a_folder_whose_name_is_no_utf8_gets_what_belongs_to_no_project(vault: Vault) -> None:
+    vault.add("The planner listens on port 9455.", id="ours")
+    vault.add("The shop listens on port 80.", id="theirs", project="shop")
+    folder = Path("/elsewhere") / os.fsdecode(b"caf\xe9")
+    assert [item.id for item in vault.inject("which port does the planner use?", "s", repo=folder).items] == ["ours"]
+    assert vault.bootstrap("t", repo=folder).mode != "failed"
