@@ -36,22 +36,12 @@ OnConflict = Literal["version", "skip", "error", "overwrite"]
 
 _FEW_ROWS = 64
 """Fewer are analysed while the disk writes them: that takes less time than the disk."""
+_CARRIED = '{"carried":true}'
+"""Detail of an invalidation that passed on to a new row."""
 _COMPARED = (
-    "version",
-    "text",
-    "title",
-    "headings",
-    "type",
-    "collection",
-    "project",
-    "session",
-    "agent",
-    "source",
-    "tags",
-    "success",
-    "metadata",
-    "role",
-)
+    "version", "text", "title", "headings", "type", "collection", "project", "session", "agent", "source", "tags", "success",
+    "metadata", "role",
+)  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -106,10 +96,9 @@ def write(
         _refuse_known(memory.view(), batch)  # before anything is written; again under the lock
     total = ChunkCounts()
     for start in range(0, len(batch), SEGMENT_ROWS):
-        part = (
-            batch if len(batch) <= SEGMENT_ROWS else batch.select(range(start, min(start + SEGMENT_ROWS, len(batch))))
-        )
-        left = max(len(batch) - start - SEGMENT_ROWS, 0)
+        stop = min(start + SEGMENT_ROWS, len(batch))
+        part = batch if len(batch) <= SEGMENT_ROWS else batch.select(range(start, stop))
+        left = len(batch) - stop
         here = {p - start: reason for p, reason in invalid.items() if 0 <= p - start < len(part)}
         made = precompute_vectors(memory, memory.view(), part)
         writer = ChunkWriter(memory, part, *made, on_conflict=on_conflict, invalid=here)
@@ -224,7 +213,9 @@ class ChunkWriter(LogWriter[_ChunkPlan, ChunkCounts]):
             transaction, view, picked, older, first, stamps, keep_invalid=self._on_conflict != "overwrite"
         )
         wrong = {row_at[p] - first: reason for p, reason in self._invalid.items() if p in row_at}
-        _carry_invalidations(transaction, picked, wrong, first, stamps)
+        _add_marks(
+            transaction, picked, first, stamps, "invalidate", [*wrong], [*wrong.values()], [_CARRIED] * len(wrong)
+        )
         if picked.origins:
             add_origins(transaction, picked.ids, np.arange(first, first + len(fresh)), picked.origins, stamps)
         indexer = self.memory.indexer
@@ -314,80 +305,53 @@ def _append_supersessions(
     *,
     keep_invalid: bool,
 ) -> None:
-    """Append supersessions at the instant of the new rows; pins and snoozes pass to the new row."""
+    """Append supersessions at the instant of the new rows, and the marks that pass on to these.
+
+    Pins and snoozes do; invalidations and pending reviews where the text is unchanged: moving does not make it true.
+    """
     if not older:
         return
-    positions = list(older)
-    add_events(
-        transaction,
-        "supersede",
-        [batch.ids[p] for p in positions],
-        np.array(list(older.values()), np.int64),
-        stamps[positions],
-        [None] * len(positions),
-    )
-    wrong = [p for p, row in older.items() if keep_invalid and _repeats_invalidated(view, batch, p, row)]
+    positions, rows = list(older), np.array(list(older.values()), np.int64)
+    add_events(transaction, "supersede", [batch.ids[p] for p in positions], rows, stamps[positions])
+    add = functools.partial(_add_marks, transaction, batch, first, stamps)
+    origins: dict[int, int] = {}
+    same: dict[int, int] = {}
+    status, asked = view.state.status, view.freshness.manual
+    for p, row in older.items():  # ascending: within a batch marks pass on from row to row
+        is_known = row < view.rows
+        origin = row if is_known else origins.get(row - first, -1)
+        if origin < 0:
+            continue
+        origins[p] = origin
+        has_mark = (keep_invalid and status[origin] == INVALIDATED) or asked[origin]
+        if has_mark and (is_known or row - first in same) and _has_same_text(view, batch, p, origin):
+            same[p] = origin
+    wrong = {p: row for p, row in same.items() if keep_invalid and status[row] == INVALIDATED}
     if wrong:
         from lamina_engine.chunks.reading import reasons_at  # most writes need no reading
 
-        reasons = reasons_at(view, np.array([older[p] for p in wrong], np.int64))
-        _carry_invalidations(transaction, batch, dict(zip(wrong, reasons, strict=True)), first, stamps)
-    _carry_marks(transaction, view, batch, older, first, stamps)
-    pinned: dict[int, None] = {}
-    for p, row in older.items():  # ascending: within a batch a pin passes on from row to row
-        if row - first in pinned or (row < view.rows and view.state.pinned[row]):
-            pinned[p] = None
-    if pinned:
-        positions = list(pinned)
-        add_events(
-            transaction,
-            "pin",
-            [batch.ids[p] for p in positions],
-            np.array(positions, np.int64) + first,
-            stamps[positions],
-            [None] * len(positions),
-        )
+        reasons = reasons_at(view, np.array(list(wrong.values()), np.int64))
+        add("invalidate", list(wrong), reasons, [_CARRIED] * len(wrong))
+    until = {p: view.state.snoozed[row] for p, row in origins.items() if row in view.state.snoozed}
+    add("snooze", list(until), None, [msgspec.json.encode({"until_us": each}).decode() for each in until.values()])
+    add("review", [p for p, row in same.items() if asked[row]])
+    add("pin", [p for p, row in origins.items() if view.state.pinned[row]])
 
 
-def _carry_invalidations(
+def _add_marks(
     transaction: Transaction,
     batch: ChunkBatch,
-    reasons: Mapping[int, str | None],
     first: int,
     stamps: NDArray[np.int64],
+    kind: str,
+    positions: list[int],
+    reasons: Sequence[str | None] | None = None,
+    details: Sequence[str] | None = None,
 ) -> None:
-    """Pass invalidations to the new rows at some positions, with their reasons."""
-    if not reasons:
-        return
-    at = list(reasons)
-    rows, carried = np.array(at, np.int64) + first, ['{"carried":true}'] * len(at)
-    add_events(transaction, "invalidate", [batch.ids[p] for p in at], rows, stamps[at], [*reasons.values()], carried)
-
-
-def _carry_marks(
-    transaction: Transaction,
-    view: View,
-    batch: ChunkBatch,
-    older: dict[int, int],
-    first: int,
-    stamps: NDArray[np.int64],
-) -> None:
-    """Pass snoozes to the new rows, and pending reviews where the text is unchanged."""
-    known = {p: row for p, row in older.items() if row < view.rows}
-    asleep = {p: view.state.snoozed[row] for p, row in known.items() if row in view.state.snoozed}
-    asked = [p for p, row in known.items() if view.freshness.manual[row] and _has_same_text(view, batch, p, row)]
-    details = [msgspec.json.encode({"until_us": until_us}).decode() for until_us in asleep.values()]
-    for kind, positions, said in (("snooze", list(asleep), details), ("review", asked, None)):
-        if positions:
-            ids, rows = [batch.ids[p] for p in positions], np.array(positions, np.int64) + first
-            add_events(transaction, kind, ids, rows, stamps[positions], [None] * len(positions), said)
-
-
-def _repeats_invalidated(view: View, batch: ChunkBatch, position: int, row: int) -> bool:
-    """Return True if a new row repeats an invalidated text: moving does not make it true."""
-    if row >= view.rows or view.state.status[row] != INVALIDATED:
-        return False
-    return _has_same_text(view, batch, position, row)
+    """Append events of the new rows at some positions, at the rows' instants."""
+    if positions:
+        rows = np.array(positions, np.int64) + first
+        add_events(transaction, kind, [batch.ids[p] for p in positions], rows, stamps[positions], reasons, details)
 
 
 def _has_same_text(view: View, batch: ChunkBatch, position: int, row: int) -> bool:
@@ -400,7 +364,7 @@ def add_events(
     ids: Sequence[str | None],
     rows: NDArray[np.int64],
     stamps: NDArray[np.int64],
-    reasons: Sequence[str | None],
+    reasons: Sequence[str | None] | None = None,
     details: Sequence[str | None] | None = None,
 ) -> None:
     """Append events of one kind."""
@@ -410,7 +374,7 @@ def add_events(
             "kind": [kind] * len(rows),
             "chunk": list(ids),
             "row": rows,
-            "reason": list(reasons),
+            "reason": list(reasons or [None] * len(rows)),
             "detail": list(details or [None] * len(rows)),
         },
         stamps,
@@ -463,10 +427,8 @@ def _matrix(
         return None, 0
     if batch.vectors is not None:
         return check_vectors(batch.vectors, len(batch), space.dim), 0
-    if (
-        isinstance(vectors, PrecomputedVectors) and vectors.identity != space.identity
-    ):  # a reindex changed the model meanwhile
-        vectors = {}
+    if isinstance(vectors, PrecomputedVectors) and vectors.identity != space.identity:
+        vectors = {}  # a reindex changed the model meanwhile
     matrix = np.zeros((len(batch), space.dim), np.float32)
     ahead = [i for i, version in enumerate(batch.versions) if version in vectors]
     if ahead:
@@ -502,10 +464,8 @@ def previous_rows(view: View, batch: ChunkBatch, first: int, older: Mapping[int,
     older = older or {}
     if batch.after is not None:
         return _declared_previous(view, batch, batch.after, first)
-    keys = [
-        None if session is None else (project, session)
-        for project, session in zip(batch.projects, batch.sessions, strict=True)
-    ]
+    named = zip(batch.projects, batch.sessions, strict=True)
+    keys = [None if session is None else (project, session) for project, session in named]
     last = _last_rows(view, {key for key in keys if key is not None})
     previous = []
     for i, key in enumerate(keys):
@@ -559,11 +519,8 @@ def _last_rows(view: View, keys: set[Key]) -> dict[Key, int]:
     pairs = ((projects + 1) << 32) | sessions[rows]
     # the last occurrence of each pair: unique gives first ones, so look from the end
     distinct, position = np.unique(pairs[::-1], return_index=True)
-    found = {
-        (
-            categories.value("project", int(pair >> 32) - 1),
-            str(categories.value("session", int(pair & 0xFFFFFFFF))),
-        ): int(row)
-        for pair, row in zip(distinct.tolist(), rows[::-1][position].tolist(), strict=True)
-    }
+    found: dict[Key, int] = {}
+    for pair, row in zip(distinct.tolist(), rows[::-1][position].tolist(), strict=True):
+        project, session = (pair >> 32) - 1, categories.value("session", pair & 0xFFFFFFFF)
+        found[categories.value("project", project), str(session)] = row
     return {key: row for key, row in found.items() if key in keys}

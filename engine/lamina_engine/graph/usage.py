@@ -48,7 +48,7 @@ def record_use(memory: Memory, identities: Sequence[str]) -> list[Link]:
     with memory.write() as (transaction, view):
         ends = dict(sorted(find_ends(view, given).values()))
         names, rows = list(ends), np.array(list(ends.values()), np.int64)
-        writing.add_events(transaction, EVENT, names, rows, transaction.stamps(len(rows)), [None] * len(rows))
+        writing.add_events(transaction, EVENT, names, rows, transaction.stamps(len(rows)))
         log.count(memory, transaction, view, combinations(names, 2), origin=USAGE, relation=USAGE)
     log.sync_index(memory)
     after = memory.view()

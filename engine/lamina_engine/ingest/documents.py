@@ -142,7 +142,7 @@ class DocumentWriter:
             return
         memory = self._memory
         memory.ensure_space(None)
-        batch, parts, lost = _batch(memory.view(), self._documents)
+        batch, parts, lost = prepare_documents(memory.view(), self._documents)
         made = writing.PrecomputedVectors(self.identity, (pair for d in self._documents for pair in d.vectors.items()))
         vectors, embedded = writing.precompute_vectors(memory, memory.view(), batch, made)
         with memory.write(hint=hint) as (transaction, view):
@@ -185,11 +185,6 @@ class DocumentWriter:
         )
 
 
-def prepare_documents(view: View, documents: Sequence[Document]) -> tuple[ChunkBatch, list[list[str]], list[str]]:
-    """Plan a write of documents: the batch, ids by document, and ids to remove."""
-    return _batch(view, documents)
-
-
 def _remove(transaction: Any, view: View, identities: Sequence[str]) -> None:
     """Deactivate the chunks of vanished text; they come back with their file.
 
@@ -200,17 +195,11 @@ def _remove(transaction: Any, view: View, identities: Sequence[str]) -> None:
     current = known[view.state.status[known] == ACTIVE]
     if len(current):
         names = view.snapshot.values("chunks", "id", current)
-        writing.add_events(
-            transaction,
-            "remove",
-            names,
-            current,
-            transaction.stamps(len(current)),
-            ["its source no longer exists"] * len(current),
-        )
+        reasons = ["its source no longer exists"] * len(current)
+        writing.add_events(transaction, "remove", names, current, transaction.stamps(len(current)), reasons)
 
 
-def _batch(view: View, documents: Sequence[Document]) -> tuple[ChunkBatch, list[list[str]], list[str]]:
+def prepare_documents(view: View, documents: Sequence[Document]) -> tuple[ChunkBatch, list[list[str]], list[str]]:
     """Return the chunks of documents as one batch, their ids by document, and the ids to remove."""
     after: list[str | None] = []
     batch = ChunkBatch(texts=[], ids=[], types=[], collections=[], after=after)

@@ -14,9 +14,7 @@ from lamina_engine.chunks.reading import fields_at
 from lamina_engine.clock import MISSING_US, format_instant
 from lamina_engine.index.row_columns import NO_VALUE
 from lamina_engine.index.view import View
-from lamina_engine.recall.candidates import Candidates
 from lamina_engine.recall.dialogue import turn_terms
-from lamina_engine.recall.lanes import Words
 from lamina_engine.recall.request import Request
 from lamina_engine.recall.score import SECONDS_PER_DAY, Ages, ages, boost_terms, recompute_boosts
 from lamina_engine.recall.time_window import recompute_factor, time_term
@@ -25,9 +23,7 @@ from lamina_engine.results import Hit, Terms
 from lamina_kernels.layouts import I64
 
 if TYPE_CHECKING:
-    from lamina_engine.recall.expansion import LinkedHit
-    from lamina_engine.recall.factlane import FactLane
-    from lamina_engine.recall.spelling import Corrections
+    from lamina_engine.recall.pipeline import Ranking
 
 
 @after_fork.track_property_locks
@@ -37,31 +33,16 @@ class Explained:
     Their texts cost a recall little, their terms as much as a lane; most hits are read by somebody who asks for neither.
     """
 
-    def __init__(
-        self,
-        view: View,
-        request: Request,
-        candidates: Candidates,
-        kept: list[int],
-        words: Words,
-        folded: dict[int, list[str]],
-        share: float,
-        linked: Mapping[int, LinkedHit],
-        composite: Mapping[int, dict[str, Any]],
-        facts: FactLane,
-        by_time: bool,
-        corrections: Corrections,
-    ) -> None:
-        self._view, self._request, self._candidates, self._kept = view, request, candidates, kept
-        self._words, self._folded, self._share, self._linked = words, folded, share, linked
-        self._composite, self._facts, self._by_time, self._corrections = composite, facts, by_time, corrections
+    def __init__(self, view: View, request: Request, ranked: Ranking, kept: list[int]) -> None:
+        self._view, self._request, self._ranked, self._kept = view, request, ranked, kept
 
     def hits(self) -> list[Hit]:
         """Return the kept candidates, in their order."""
-        c, kept = self._candidates, np.array(self._kept, np.int64)
+        ranked, kept = self._ranked, np.array(self._kept, np.int64)
+        c = ranked.candidates
         rows = c.rows[kept]
         ranks = (c.lexical_rank[kept] | c.vector_rank[kept]).tolist()
-        if self._linked or self._facts.chunks or self._by_time:
+        if ranked.linked or ranked.facts.chunks or ranked.by_time:
             vias = [self._via(*each) for each in zip(self._kept, rows.tolist(), ranks, strict=True)]
         else:
             vias = [None if rank else "following" for rank in ranks]
@@ -73,11 +54,11 @@ class Explained:
 
     def _via(self, position: int, row: int, rank: int) -> str | None:
         """Return what brought in a candidate (``rank`` 0: no lane); None for a direct match."""
-        link = self._linked.get(position)
+        link = self._ranked.linked.get(position)
         if link is not None:
             return link.via
-        fact = self._facts.chunks.get(row)
-        if self._by_time:
+        fact = self._ranked.facts.chunks.get(row)
+        if self._ranked.by_time:
             via = "time" if self._request.window is not None else None
         else:
             via = None if rank else "following"
@@ -89,7 +70,8 @@ class Explained:
     @cached_property
     def _all(self) -> list[Terms]:
         """Every term of the scores."""
-        request, c, kept = self._request, self._candidates, self._kept
+        request, ranked, kept = self._request, self._ranked, self._kept
+        c = ranked.candidates
         profile, rows = request.profile, c.rows[kept]
         aged = ages(self._view, rows, profile.decay, request.aged_us)
         scaled = aged if c.scale is None else ages(self._view, rows, profile.decay, request.aged_us, c.scale)
@@ -97,7 +79,7 @@ class Explained:
         columns = zip(
             kept,
             rows.tolist(),
-            self._words.contributions(rows) if kept else [],
+            ranked.words.contributions(rows) if kept else [],
             zip(*(column[kept].tolist() for column in numbers), strict=True),
             c.lexical_rank[kept].tolist(),
             c.vector_rank[kept].tolist(),
@@ -110,12 +92,12 @@ class Explained:
             bm25, coverage, cosine, own, received, semantic, factor = values
             record: dict[str, Any] = {
                 "fusion": profile.fusion,
-                "vector_share": self._share,
+                "vector_share": ranked.share,
                 "rank_constant": profile.rank_constant,
                 "bm25": bm25,
                 "coverage": coverage,
                 "words": words,
-                "cosine": cosine if self._share else None,
+                "cosine": cosine if ranked.share else None,
                 "lexical_rank": lexical_rank or None,
                 "vector_rank": vector_rank or None,
                 "own": own,
@@ -124,14 +106,15 @@ class Explained:
                 "semantic_weight": profile.decay.semantic_weight,
                 **age,
                 "factor": factor,
-                "folded": self._folded.get(position, []),
+                "folded": ranked.folded.get(position, []),
             }
             found.append(cast("Terms", record | traits | self._sources(position, row)))
         return found
 
     def _traits(self, rows: I64, scaled: Ages) -> list[dict[str, Any]]:
         """Return the terms of scaled age, role, turn, scope, boosts and time, if any."""
-        view, request, scale = self._view, self._request, self._candidates.scale
+        view, request, ranked = self._view, self._request, self._ranked
+        scale, corrections = ranked.candidates.scale, ranked.corrections
         decay, found = request.profile.decay, list[dict[str, Any]]()
         columns = zip(
             rows.tolist(),
@@ -151,12 +134,12 @@ class Explained:
                 }  # fmt: skip
             if role != NO_VALUE:
                 terms["role"] = view.categories.value("role", role)
-            if turn is not None and not self._by_time:
+            if turn is not None and not ranked.by_time:
                 terms["turn"] = turn
             if request.scopes:
                 terms["scope"] = scope_term(request.scopes, row)
-            if self._corrections:
-                terms["corrected"] = {word: list(nearest) for word, nearest in self._corrections.items()}
+            if corrections:
+                terms["corrected"] = {word: list(nearest) for word, nearest in corrections.items()}
             if boost is not None:
                 terms["boosts"] = boost
             if request.window is not None:
@@ -166,20 +149,20 @@ class Explained:
 
     def _sources(self, position: int, row: int) -> dict[str, Any]:
         """Return the terms of composite scores, facts, links and pages."""
-        terms: dict[str, Any] = {}
-        if position in self._composite:
-            terms["composite"] = self._composite[position]
-        if self._by_time:
+        ranked, terms = self._ranked, dict[str, Any]()
+        if position in ranked.composite:
+            terms["composite"] = ranked.composite[position]
+        if ranked.by_time:
             terms["by_time"] = True
-        if any(self._facts):
+        if any(ranked.facts):
             terms |= {"facts_share": self._request.profile.facts.share, "fact": 0.0}
-        fact = self._facts.chunks.get(row)
+        fact = ranked.facts.chunks.get(row)
         if fact is not None:
             terms |= fact.terms
-        link = self._linked.get(position)
+        link = ranked.linked.get(position)
         if link is not None:
             terms |= {"linked": link.semantic, "path": list(link.path), "contradicts": link.contradicts}
-        ceilings = [self._candidates.ceiling, link.ceiling if link is not None else None]
+        ceilings = [ranked.candidates.ceiling, link.ceiling if link is not None else None]
         if known := [each for each in ceilings if each is not None]:
             terms["ceiling"] = min(known)
         return terms

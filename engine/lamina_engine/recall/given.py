@@ -28,10 +28,8 @@ class Given(NamedTuple):
     """Ids that the vault does not have, as given."""
 
 
-def check_candidates(candidates: object) -> dict[str, float] | None:
-    """Return distances by id, of an id given twice the smaller one; None stays None."""
-    if candidates is None:
-        return None
+def check_candidates(candidates: object) -> dict[str, float]:
+    """Return distances by id, of an id given twice the smaller one."""
     if isinstance(candidates, str | bytes) or not isinstance(candidates, Iterable):
         raise InvalidArgument(f"{describe_value('candidates', candidates)}; give pairs of an id and its distance")
     found: dict[str, float] = {}

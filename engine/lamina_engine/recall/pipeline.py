@@ -141,10 +141,7 @@ class Ranking(Struct, frozen=True):
 
     def explain(self, view: View, request: Request, positions: list[int]) -> list[Hit]:
         """Return candidates as hits with every term of their scores, whether or not they are kept."""
-        return Explained(
-            view, request, self.candidates, positions, self.words, self.folded, self.share, self.linked, self.composite,
-            self.facts, self.by_time, self.corrections,
-        ).hits()  # fmt: skip
+        return Explained(view, request, self, positions).hits()
 
     def place(self, view: View, request: Request, rows: I64) -> Ranking:
         """Return this page with more rows scored, as if its lanes had found them; without links."""

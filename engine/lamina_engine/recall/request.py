@@ -224,7 +224,7 @@ def _moment(value: Instant | None, tz: str, now_us: int, what: str) -> int | Non
     return parse_moment(value, tz, now_us, what=what)
 
 
-def _candidates(given: object) -> dict[str, float] | None:
+def _candidates(given: object) -> dict[str, float]:
     from lamina_engine.recall.given import check_candidates  # few recalls bring any
 
     return check_candidates(given)

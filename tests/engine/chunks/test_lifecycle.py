@@ -226,6 +226,25 @@ def test_a_snooze_passes_to_the_new_version_and_survives_reopening(lexical_vault
         assert found(again, now="2026-04-02") == [a]
 
 
+def test_marks_pass_to_the_last_version_that_one_call_gives(lexical_vault: Vault) -> None:
+    """As they do from call to call: an id given twice in a call has the later record, and the marks of its chunk."""
+    for name in ("asleep", "wrong", "asked", "mended"):
+        lexical_vault.add("as it was", id=name)
+    lexical_vault.snooze("asleep", "2026-04-01")
+    lexical_vault.invalidate("wrong", "it never was")
+    lexical_vault.invalidate("mended", "it never was")
+    lexical_vault.review("asked", "look again")
+    two = [{"id": name, "text": "as it was", "title": title} for name in ("wrong", "asked") for title in ("one", "two")]
+    two += [{"id": "asleep", "text": text} for text in ("else", "else again")]
+    two += [{"id": "mended", "text": text} for text in ("mended", "as it was")]
+    lexical_vault.add(two)
+    assert lexical_vault.get("asleep").snoozed_until_us == parse_instant("2026-04-01")
+    assert (lexical_vault.get("wrong").title, lexical_vault.get("wrong").status) == ("two", "invalidated")
+    assert lexical_vault.get("wrong").reason == "it never was"
+    assert lexical_vault.get("asked").needs_review
+    assert lexical_vault.get("mended").status == "active"
+
+
 def test_the_past_knows_no_later_snooze(lexical_vault: Vault, clock: FixedClock) -> None:
     (a,) = lexical_vault.add("words", id="a")
     then = clock.now_us() / 1e6 + 1
