@@ -53,27 +53,10 @@ _PLAIN = (
     ("cred", 0, KeyClass.SECRET, r"credentials?"),
     ("mnem", 0, KeyClass.MNEMONIC, r"mnemonic"),
 )
-_WORLD = (
-    # Polish, Romanian, Spanish, Portuguese, Russian, Chinese, Japanese, Korean, Swedish, Czech, Turkish: not all ASCII
-    *(
-        "has\u0142o",
-        "parol\u0103",
-        "contrase\xf1a",
-        "palavra-passe",
-        "l\xf6senord",
-        "\u015fifre",
-        "\u0434\u043e\u0441\u0442\u0443\u043f\u0430",
-    ),
-    *(
-        "\u043f\u0430\u0440\u043e\u043b\u044c",
-        "\u5bc6\u7801",
-        "\u5bc6\u78bc",
-        "\u53e3\u4ee4",
-        "\u30d1\u30b9\u30ef\u30fc\u30c9",
-        "\ube44\ubc00\ubc88\ud638",
-    ),
+_WORLD = tuple(
+    "hasło parolă contraseña palavra-passe lösenord şifre доступа пароль 密码 密碼 口令 パスワード 비밀번호".split()  # noqa: SIM905
 )
-"""Words for a password that have letters beyond ASCII; `world_places` finds them."""
+"""Words for a password in other languages, nearly all with letters beyond ASCII; `world_places` finds them."""
 _SHORT = (
     ("pass", KeyClass.PASSWORD),
     ("pat", KeyClass.TOKEN),
@@ -122,7 +105,7 @@ _AFTER = (
 )
 _SPACE = r"|(?P<space>)(?=[ \t]))[*_]{0,2}"
 _WRAPPED = r"|(?P<space>)(?=\s))[*_]{0,2}"
-_OPEN = re.compile(r"(?:[ \t]*\n)?[ \t]*(?:[brufL]{1,2}|[@$])?(?P<quote>\\{0,3}(?:\"\"\"|'''|[\"'`]))")
+_OPEN = re.compile(r"(?:[ \t]*\r?\n)?[ \t]*(?:[brufL]{1,2}|[@$])?(?P<quote>\\{0,3}(?:\"\"\"|'''|[\"'`]))")
 # bare keys have no more characters than these; expressions do
 _TOKEN = re.compile(r"(?:\[redacted:[a-z0-9-]+\])?[A-Za-z0-9+/_.~:$!@%^*#-]*+(?:={1,2}(?![\w.$]))?")
 _DASH = re.compile(r"[ \t]*(?:(?:[-\u2013\u2014]{1,2}>?|\u2192)(?=[ \t])|\()")
@@ -143,7 +126,7 @@ _LOGIN = re.compile(
 """Name of a user, or of where a user logs in, with a value."""
 _BELOW = re.compile(r"[ \t]*(?:\r?\n[ \t>]*){1,2}(?:`{3}[a-z]{0,10}\r?\n[ \t>]*)?`?(?=[^\s`])")
 """The line ends behind the name: the sentence is wrapped there, or the password stands alone below, in a fence or not."""
-_BLOCK_SCALAR = re.compile(r"[ \t]*[|>][+-]?[ \t]*\n[ \t]+(?=\S)")
+_BLOCK_SCALAR = re.compile(r"[ \t]*[|>][+-]?[ \t]*\r?\n[ \t]+(?=\S)")
 _BARE = re.compile(r"[ \t]*(?P<value>[^\s\"'`<>]{1,1024})")
 _XML = re.compile(r"\s{0,8}(?:<!\[CDATA\[)?(?P<value>[^<>\s]{1,512}?)\s{0,8}(?:\]\]>)?</")
 _REST = re.compile(r"[ \t]*[\"'`]?,?[ \t]*(?:(?:#|//|--)[^\n]{0,400})?(?:\\?\r?\n|\\[nr]|\\?\"|\Z)")
@@ -153,7 +136,7 @@ _LINE_START = re.compile(
 )
 _SHELL = re.compile(r"(?:\$|\b(?:export|env|local|readonly|declare))\s")
 _DOCKER = re.compile(r"[ \t]*(?:ENV|ARG)[ \t]+\Z")
-_PHRASE = re.compile(r"[a-z]{2,12}(?: [a-z]{2,12}){2,11}[ \t]*(?:\n|\Z)")
+_PHRASE = re.compile(r"[a-z]{2,12}(?: [a-z]{2,12}){2,11}[ \t]*(?:\r?\n|\Z)")
 _PROGRAM = re.compile(
     r" (?:sudo|env|exec|nohup|nice|time|borg|restic|duplicity|gpg|openssl|ssh|scp|rsync|rclone|sh|bash|zsh|make|docker|git"
     r"|npm|npx|yarn|pnpm|node|python|pip|uv|cargo|go|java|mvn|gradle|kubectl|helm|terraform|ansible|pytest|psql|pg|mysql"
@@ -521,5 +504,5 @@ def _line_start(text: str, at: int) -> int:
 
 
 def _line_stop(text: str, at: int) -> int:
-    stops = [stop for stop in (text.find("\n", at, at + 200), text.find("\\n", at, at + 200)) if stop >= 0]
+    stops = [stop for end in ("\r\n", "\n", "\\n") if (stop := text.find(end, at, at + 200)) >= 0]
     return min(stops, default=min(len(text), at + 200))

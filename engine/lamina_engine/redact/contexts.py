@@ -111,7 +111,7 @@ _CHANGED = re.compile(
     r"[ \t]{1,4}[\"'`]?([^\s\"'`]{6,64}?)[\"'`]?[ \t]{1,4}to[ \t]{1,4}[\"'`]?([^\s\"'`]{6,64}?)(?=[\"'`.,;)]{0,2}(?:\s|\Z))",
     re.IGNORECASE,
 )
-_TABLE_RULE = re.compile(r"\|[ \t]?:?-{2,}[-:| \t]*(?:\n|\Z)")
+_TABLE_RULE = re.compile(r"\|[ \t]?:?-{2,}[-:| \t]*(?:\r?\n|\Z)")
 _TABLE_ROW = re.compile(r"(\|[^\n]{1,2000})(?:\n|\Z)")
 _ROW_MAX = 2_000
 _COOKIE_VALUE = re.compile(r"(?<=[\w.-])=[\w%.+/:~-]{8}")
@@ -375,7 +375,7 @@ def table_columns(text: str, at: int) -> list[Span]:
     if rule is None:
         return []
     head = text[max(text.rfind("\n", max(0, at - _ROW_MAX), at - 1) + 1, at - _ROW_MAX) : at - 1]
-    keys = [(column, key) for column, name in enumerate(_cells(head)) if (key := key_class(name.strip(" \t`*_")))]
+    keys = [(column, key) for column, name in enumerate(_cells(head)) if (key := key_class(name.strip(" \t\r`*_")))]
     spans: list[Span] = []
     stop = rule.end()
     # a second rule is of another table: so a text of nothing but heads and rules costs time linear in it
@@ -383,7 +383,7 @@ def table_columns(text: str, at: int) -> list[Span]:
         cells, start = _cells(row[1]), row.start(1)
         starts = [start, *(start := start + len(cell) + 1 for cell in cells)]
         for column, key in keys:
-            value = cells[column].strip(" \t`") if column < len(cells) else ""
+            value = cells[column].strip(" \t\r`") if column < len(cells) else ""
             if looks_secret(key, value, Form.LINE):
                 begin = text.index(value, starts[column])
                 spans.append((begin, begin + len(value), key.value))

@@ -320,3 +320,22 @@ def test_a_batch_masks_what_each_text_alone_does() -> None:
     assert [text for _, text, _ in Redactor().clean_batch(texts)] == [
         Redactor().clean(text)[0] for text in [*forms, *ACCOUNTS]
     ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "| user | password\n|---|---\n| ann | Heron7lake\n| bob | `Kestrel_99`\n",
+        "| Konto | Passwort |\n| :-- | --- |\n| ann | Heron7lake |\n",
+        "BORG_PASSPHRASE=violet pencil orbit canyon\nborg create x\n",
+        "passphrase: violet pencil orbit canyon\nnext line\n",
+        "password: |\n  Heron7lake\nhost: db\n",
+        'password:\n  "Heron7lake"\nhost: db\n',
+        "Das Passwort lautet\nHeron7lake\n",
+    ],
+)
+def test_windows_line_ends_hide_no_password(text: str) -> None:
+    redactor = Redactor()
+    ref, got = redactor.clean(text)[0], redactor.clean(text.replace("\n", "\r\n"))[0]
+    assert "[redacted:password]" in ref
+    assert got == ref.replace("\n", "\r\n")
