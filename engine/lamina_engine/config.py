@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct
 
+from lamina_engine.arguments import is_unicode
 from lamina_engine.clock import zone
 from lamina_engine.errors import InvalidArgument, InvalidConfig
 from lamina_engine.real_files import read_file
@@ -171,8 +172,6 @@ def _with_value(lines: list[str], table: tuple[str, ...], name: str, value: str)
 
 
 def _quoted(text: str) -> str:
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:  # the name of a folder may be no text, and no index can be opened there
-        raise InvalidArgument(f"{text!a} is not valid Unicode; give the folder of the vault another name") from error
+    if not is_unicode(text):  # the name of a folder may be no text, and no index can be opened there
+        raise InvalidArgument(f"{text!a} is not valid Unicode; give the folder of the vault another name")
     return msgspec.json.encode(text).decode()  # a JSON string is a TOML basic string

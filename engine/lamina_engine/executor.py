@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 from lamina_engine.errors import ClusterUnreachable, InvalidArgument, MissingExtra
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor as Pool
     from concurrent.futures import Future
 
 T = TypeVar("T")
@@ -23,7 +24,7 @@ R = TypeVar("R")
 
 logger = logging.getLogger(__name__)
 
-_AHEAD = 2
+AHEAD = 2
 """Items under way for each worker: one that is worked on, one that waits for it."""
 
 
@@ -72,22 +73,27 @@ class ProcessExecutor:
         return True
 
     def map(self, fn: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
-        """Yield ``fn(item)`` of each item, in order; at most `_AHEAD` items a worker are under way."""
+        """Yield ``fn(item)`` of each item, in order; at most `AHEAD` items a worker are under way."""
         from concurrent.futures import ProcessPoolExecutor
         from multiprocessing import get_context
 
         # the function goes to each process once, and not with every item: it may hold all that items are compared with
         pool = ProcessPoolExecutor(self.workers, get_context("spawn"), initializer=_keep, initargs=(fn,))
-        try:
-            pending: deque[Future[R]] = deque()
-            for item in items:
-                pending.append(pool.submit(_apply_kept, item))
-                if len(pending) >= _AHEAD * self.workers:
-                    yield pending.popleft().result()
-            while pending:
+        yield from map_in_pool(pool, _apply_kept, items, AHEAD * self.workers)
+
+
+def map_in_pool(pool: Pool, fn: Callable[[T], R], items: Iterable[T], most: int) -> Iterator[R]:
+    """Yield ``fn(item)`` of each item, in order, at most so many under way; the pool ends with it."""
+    pending: deque[Future[R]] = deque()
+    try:
+        for item in items:
+            pending.append(pool.submit(fn, item))
+            if len(pending) >= most:
                 yield pending.popleft().result()
-        finally:  # also where the caller stops early
-            pool.shutdown(wait=True, cancel_futures=True)
+        while pending:
+            yield pending.popleft().result()
+    finally:  # also where the caller stops early
+        pool.shutdown(wait=True, cancel_futures=True)
 
 
 CONNECT_S: Final = 10.0
@@ -120,14 +126,14 @@ class RayExecutor:
         return True
 
     def map(self, fn: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
-        """Yield ``fn(item)`` of each item, in order; `_AHEAD` items a CPU are under way."""
+        """Yield ``fn(item)`` of each item, in order; `AHEAD` items a CPU are under way."""
         function = self._ray.put(fn)  # once, and not with every item
         pending: deque[Any] = deque()
         # where the caller stops early, what is under way ends by itself: to cancel a task that is just ending aborts this
         # process (github.com/ray-project/ray/issues/54846)
         for item in items:
             pending.append(self._task.remote(function, item))
-            if len(pending) >= _AHEAD * max(1, int(self._offered().get("CPU", 1))):
+            if len(pending) >= AHEAD * max(1, int(self._offered().get("CPU", 1))):
                 yield self._result(pending.popleft())
         while pending:
             yield self._result(pending.popleft())

@@ -394,10 +394,7 @@ BUILT_IN: Final[dict[str, Profile]] = {
         ),
         Profile("causal@2", scope=SCOPE_WEIGHT, graph=Graph(intents=INTENTS)),
         Profile(
-            "entity@2",
-            scope=SCOPE_WEIGHT,
-            facts=FactsLane(weight=0.6, other=0.2, share=0.6, least=40.0),
-            hops=HOPS,
+            "entity@2", scope=SCOPE_WEIGHT, facts=FactsLane(weight=0.6, other=0.2, share=0.6, least=40.0), hops=HOPS
         ),
         Profile(
             "episodic@2",
@@ -446,9 +443,7 @@ class Profiles:
     """The profiles a vault knows: the built-in ones and those of its ``vault.toml``."""
 
     def __init__(
-        self,
-        configured: Mapping[str, Any] | None = None,
-        adjusted: Adjustments | Mapping[str, float] | None = None,
+        self, configured: Mapping[str, Any] | None = None, adjusted: Adjustments | Mapping[str, float] | None = None
     ) -> None:
         changes = adjusted if isinstance(adjusted, Adjustments) else Adjustments(type_half_lives=adjusted)
         self._known = {key: changes.of(profile) for key, profile in BUILT_IN.items()}

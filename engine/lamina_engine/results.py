@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from functools import partial
+from functools import cache, partial
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, cast
 
 from msgspec import Struct, structs
@@ -20,6 +21,30 @@ if TYPE_CHECKING:
     """A value of JSON."""
 else:
     JSONValue = Any  # msgspec decodes records by their types, and knows no recursive ones
+
+
+def _document(record: Struct, names: str) -> dict[str, JSONValue]:
+    """Return some fields and properties of a record as JSON values, in this order."""
+    keys, read, converters = _plan(type(record), names)
+    return {key: convert(value) for key, value, convert in zip(keys, read(record), converters, strict=True)}
+
+
+@cache
+def _plan(
+    kind: type[Struct], names: str
+) -> tuple[list[str], Callable[[Struct], tuple[Any, ...]], list[Callable[[Any], JSONValue]]]:
+    keys = names.split()
+    instants = [f"{key}_us" in kind.__struct_fields__ for key in keys]
+    read = attrgetter(*(f"{key}_us" if instant else key for key, instant in zip(keys, instants, strict=True)))
+    return keys, read, [format_instant if instant else _json for instant in instants]
+
+
+def _json(value: Any) -> JSONValue:
+    if isinstance(value, tuple):
+        return [_json(each) for each in value]
+    if value is None or isinstance(value, str) or not isinstance(value, Struct):
+        return cast("JSONValue", value)
+    return structs.asdict(value) if isinstance(value, Step) else cast("Chunk", value).to_dict()
 
 
 class PathTerm(TypedDict, total=False):
@@ -228,14 +253,7 @@ class NamedScope(Struct, frozen=True):
 
     def to_dict(self) -> dict[str, JSONValue]:
         """Return it as JSON values."""
-        return {
-            "words": self.words,
-            "names": list(self.names),
-            "confidence": self.confidence,
-            "weight": self.weight,
-            "chunks": self.chunks,
-            "filtered": self.filtered,
-        }
+        return _document(self, "words names confidence weight chunks filtered")
 
 
 _EXCERPT_CHARS = 60
@@ -323,38 +341,12 @@ class Chunk(Struct, frozen=True, kw_only=True):
 
     def to_dict(self) -> dict[str, JSONValue]:
         """Return the fields that ``lamina get --json`` prints."""
-        return {
-            "id": self.id,
-            "text": self.text,
-            "title": self.title,
-            "type": self.type,
-            "collection": self.collection,
-            "project": self.project,
-            "session": self.session,
-            "agent": self.agent,
-            "source": self.source,
-            "path": self.path,
-            "line": self.line,
-            "end_line": self.end_line,
-            "headings": list(self.headings),
-            "role": self.role,
-            "created_at": format_instant(self.created_at_us),
-            "recorded_at": format_instant(self.recorded_at_us),
-            "status": self.status,
-            "reason": self.reason,
-            "pinned": self.pinned,
-            "tags": list(self.tags),
-            "success": self.success,
-            "start": self.start,
-            "stop": self.stop,
-            "commit": self.commit,
-            "blob": self.blob,
-            "version": self.version,
-            "metadata": self.metadata,
-            "freshness": self.freshness,
-            "needs_review": self.needs_review,
-            "snoozed_until": format_instant(self.snoozed_until_us),
-        }
+        return _document(
+            self,
+            "id text title type collection project session agent source path line end_line headings role created_at "
+            "recorded_at status reason pinned tags success start stop commit blob version metadata freshness needs_review "
+            "snoozed_until",
+        )
 
     def __repr__(self) -> str:
         day = (format_instant(self.created_at_us) or "undated")[:10]
@@ -388,29 +380,11 @@ class Hit(Chunk, frozen=True, kw_only=True):
 
     def to_dict(self) -> dict[str, JSONValue]:
         """Return the fields that ``lamina recall --json`` prints."""
-        return {
-            "id": self.id,
-            "score": self.score,
-            "text": self.text,
-            "source": self.source,
-            "path": self.path,
-            "line": self.line,
-            "end_line": self.end_line,
-            "title": self.title,
-            "headings": list(self.headings),
-            "type": self.type,
-            "collection": self.collection,
-            "project": self.project,
-            "session": self.session,
-            "created_at": format_instant(self.created_at_us),
-            "status": self.status,
-            "reason": self.reason,
-            "success": self.success,
-            "freshness": self.freshness,
-            "needs_review": self.needs_review,
-            "via": self.via,
-            "terms": cast("dict[str, JSONValue]", self.terms),
-        }
+        return _document(
+            self,
+            "id score text source path line end_line title headings type collection project session created_at status reason "
+            "success freshness needs_review via terms",
+        )
 
     def __repr__(self) -> str:
         return f"<Hit {self.score:.3f} {self.id} · {self.type}: {_excerpt(self.title or self.text)!r}>"
@@ -437,7 +411,7 @@ class Snippet(Struct, frozen=True):
 
     def to_dict(self) -> dict[str, JSONValue]:
         """Return it as JSON values."""
-        return {"text": self.text, "start": self.start, "ranges": [list(each) for each in self.ranges]}
+        return _document(self, "text start ranges")
 
 
 class Event(Struct, frozen=True):
@@ -458,13 +432,7 @@ class Event(Struct, frozen=True):
 
     def to_dict(self) -> dict[str, JSONValue]:
         """Return one element of ``events`` of ``lamina history --json``."""
-        return {
-            "kind": self.kind,
-            "recorded_at": format_instant(self.recorded_at_us),
-            "reason": self.reason,
-            "detail": self.detail,
-            "chunk": None if self.chunk is None else self.chunk.to_dict(),
-        }
+        return _document(self, "kind recorded_at reason detail chunk")
 
 
 class Timeline(Struct, frozen=True):
@@ -478,12 +446,7 @@ class Timeline(Struct, frozen=True):
 
     def to_dict(self) -> dict[str, JSONValue]:
         """Return the document of ``lamina timeline --json``."""
-        return {
-            "before": [chunk.to_dict() for chunk in self.before],
-            "focus": self.focus.to_dict(),
-            "after": [chunk.to_dict() for chunk in self.after],
-            "total": self.total,
-        }
+        return _document(self, "before focus after total")
 
 
 class Link(Struct, frozen=True):
@@ -517,18 +480,7 @@ class Link(Struct, frozen=True):
 
     def to_dict(self) -> dict[str, JSONValue]:
         """Return it as JSON values."""
-        return {
-            "source": self.source,
-            "target": self.target,
-            "relation": self.relation,
-            "weight": self.weight,
-            "origin": self.origin,
-            "note": self.note,
-            "created_at": format_instant(self.created_at_us),
-            "recorded_at": format_instant(self.recorded_at_us),
-            "count": self.count,
-            "status": self.status,
-        }
+        return _document(self, "source target relation weight origin note created_at recorded_at count status")
 
 
 class UnresolvedLink(Struct, frozen=True):
@@ -597,20 +549,7 @@ class Neighbor(Struct, frozen=True):
 
     def to_dict(self) -> dict[str, JSONValue]:
         """Return it as JSON values."""
-        return {
-            "id": self.id,
-            "title": self.title,
-            "text": self.text,
-            "type": self.type,
-            "source": self.source,
-            "created_at": format_instant(self.created_at_us),
-            "status": self.status,
-            "score": self.score,
-            "hops": self.hops,
-            "via": self.via,
-            "path": [structs.asdict(step) for step in self.path],
-            "contradicts": self.contradicts,
-        }
+        return _document(self, "id title text type source created_at status score hops via path contradicts")
 
 
 class Cause(Struct, frozen=True):
@@ -642,21 +581,9 @@ class Cause(Struct, frozen=True):
 
     def to_dict(self) -> dict[str, JSONValue]:
         """Return it as JSON values."""
-        return {
-            "id": self.id,
-            "title": self.title,
-            "text": self.text,
-            "type": self.type,
-            "source": self.source,
-            "created_at": format_instant(self.created_at_us),
-            "status": self.status,
-            "direction": self.direction,
-            "depth": self.depth,
-            "confidence": self.confidence,
-            "product": self.product,
-            "reason": self.reason,
-            "chain": list(self.chain),
-        }
+        return _document(
+            self, "id title text type source created_at status direction depth confidence product reason chain"
+        )
 
 
 class Fact(Struct, frozen=True):
@@ -726,28 +653,13 @@ class Fact(Struct, frozen=True):
 
     def to_dict(self) -> dict[str, JSONValue]:
         """Return it as JSON values."""
-        return {
-            "id": self.row,
-            "subject": self.subject,
-            "predicate": self.predicate,
-            "object": self.object,
-            "subject_id": self.subject_id,
-            "object_id": self.object_id,
-            "direction": self.direction,
-            "key": self.key or self.predicate,
-            "value": self.value,
-            "category": self.category,
-            "source": self.source,
-            "chunk": self.chunk,
-            "confidence": self.confidence,
-            "weight": self.weight,
-            "valid_from": format_instant(self.valid_from_us),
-            "valid_to": format_instant(self.valid_to_us),
-            "recorded_at": format_instant(self.recorded_at_us),
-            "origin": self.origin,
-            "status": self.status,
-            "reason": self.reason,
-        }
+        found = _document(
+            self,
+            "id subject predicate object subject_id object_id direction key value category source chunk confidence weight "
+            "valid_from valid_to recorded_at origin status reason",
+        )
+        found["key"] = self.key or self.predicate
+        return found
 
 
 class Contradiction(Struct, frozen=True):
@@ -763,13 +675,7 @@ class Contradiction(Struct, frozen=True):
 
     def to_dict(self) -> dict[str, JSONValue]:
         """Return it as JSON values."""
-        return {
-            "old": self.old.to_dict(),
-            "new": self.new.to_dict(),
-            "relation": self.relation,
-            "confidence": self.confidence,
-            "reason": self.reason,
-        }
+        return _document(self, "old new relation confidence reason")
 
 
 class Answer(Struct, frozen=True):
@@ -827,29 +733,11 @@ class Answer(Struct, frozen=True):
 
     def to_dict(self) -> dict[str, JSONValue]:
         """Return it as JSON values."""
-        return {
-            "subject": self.subject,
-            "predicate": self.predicate,
-            "object": self.object,
-            "score": self.score,
-            "method": self.method,
-            "source": self.source,
-            "entity": self.entity,
-            "key": self.key,
-            "value": self.value,
-            "resolution": self.resolution,
-            "ambiguous": self.ambiguous,
-            "chunk": self.chunk,
-            "confidence": self.confidence,
-            "valid_from": format_instant(self.valid_from_us),
-            "valid_to": format_instant(self.valid_to_us),
-            "id": self.row,
-            "contradicted": list(self.contradicted),
-            "status": self.status,
-            "reason": self.reason,
-            "asked": self.asked,
-            "path": [list(hop) for hop in self.path],
-        }
+        return _document(
+            self,
+            "subject predicate object score method source entity key value resolution ambiguous chunk confidence valid_from "
+            "valid_to id contradicted status reason asked path",
+        )
 
 
 class StoryChunk(Struct, frozen=True):
@@ -878,21 +766,7 @@ class StoryChunk(Struct, frozen=True):
 
     def to_dict(self) -> dict[str, JSONValue]:
         """Return it as JSON values."""
-        return {
-            "id": self.id,
-            "text": self.text,
-            "title": self.title,
-            "type": self.type,
-            "project": self.project,
-            "session": self.session,
-            "agent": self.agent,
-            "source": self.source,
-            "created_at": format_instant(self.created_at_us),
-            "status": self.status,
-            "score": self.score,
-            "hops": self.hops,
-            "tokens": self.tokens,
-        }
+        return _document(self, "id text title type project session agent source created_at status score hops tokens")
 
 
 class Story(Struct, frozen=True):
@@ -962,15 +836,7 @@ class Session(Struct, frozen=True):
 
     def to_dict(self) -> dict[str, JSONValue]:
         """Return it as JSON values."""
-        return {
-            "session": self.session,
-            "project": self.project,
-            "agents": list(self.agents),
-            "chunks": self.chunks,
-            "started_at": format_instant(self.started_at_us),
-            "ended_at": format_instant(self.ended_at_us),
-            "summary": self.summary,
-        }
+        return _document(self, "session project agents chunks started_at ended_at summary")
 
 
 class Project(Struct, frozen=True):
@@ -993,12 +859,7 @@ class Project(Struct, frozen=True):
 
     def to_dict(self) -> dict[str, JSONValue]:
         """Return it as JSON values."""
-        return {
-            "project": self.project,
-            "chunks": self.chunks,
-            "first_at": format_instant(self.first_at_us),
-            "last_at": format_instant(self.last_at_us),
-        }
+        return _document(self, "project chunks first_at last_at")
 
 
 class Reconstruction(Struct, frozen=True):
@@ -1030,17 +891,7 @@ class Reconstruction(Struct, frozen=True):
 
     def to_dict(self) -> dict[str, JSONValue]:
         """Return the document of ``lamina reconstruct --json``."""
-        return {
-            "mode": self.mode,
-            "text": self.text,
-            "tokens": self.tokens,
-            "chunks": [chunk.to_dict() for chunk in self.chunks],
-            "left_out": self.left_out,
-            "sessions": [session.to_dict() for session in self.sessions],
-            "since": format_instant(self.since_us),
-            "until": format_instant(self.until_us),
-            "snapshot": self.snapshot,
-        }
+        return _document(self, "mode text tokens chunks left_out sessions since until snapshot")
 
 
 class FactsReport(Struct, frozen=True):

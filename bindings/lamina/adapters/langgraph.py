@@ -137,7 +137,7 @@ class LaminaStore(BaseStore):
             found = self._search(op)
             if op.refresh_ttl:
                 renewed.update({chunk.id: chunk for chunk, _ in found})
-            return [_search_item(chunk, score) for chunk, score in found]
+            return [SearchItem(**_fields(chunk), score=score) for chunk, score in found]
         if isinstance(op, ListNamespacesOp):
             return self._namespaces(op)
         raise InvalidArgument(
@@ -211,10 +211,7 @@ class LaminaStore(BaseStore):
         return sorted(found)[op.offset : op.offset + op.limit]
 
     def _where(self, prefix: Namespace) -> dict[str, object]:
-        return {
-            "collection": {"startswith": _collection(prefix)},
-            "metadata.langgraph.ends_us": {"gt": self._now_us()},
-        }
+        return {"collection": {"startswith": _collection(prefix)}, "metadata.langgraph.ends_us": {"gt": self._now_us()}}
 
     def _now_us(self) -> int:
         return (self._vault.now - _EPOCH) // timedelta(microseconds=1)
@@ -353,10 +350,6 @@ def _moment(us: int) -> datetime:
 
 def _item(chunk: Chunk) -> Item:
     return Item(**_fields(chunk))
-
-
-def _search_item(chunk: Chunk, score: float | None) -> SearchItem:
-    return SearchItem(**_fields(chunk), score=score)
 
 
 def _fits(condition: MatchCondition, namespace: Namespace) -> bool:

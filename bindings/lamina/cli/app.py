@@ -11,12 +11,7 @@ from lamina.cli import use_one_thread
 from lamina.cli.command import SETTINGS, Call, call_options
 
 GROUPS: Final = {
-    "Start": {
-        "demo": "demo:demo",
-        "init": "vaults:init",
-        "ingest": "ingest:ingest",
-        "add": "ingest:add",
-    },
+    "Start": {"demo": "demo:demo", "init": "vaults:init", "ingest": "ingest:ingest", "add": "ingest:add"},
     "Recall and read": {
         "recall": "recalling:recall",
         "diff": "diff:diff",
@@ -63,9 +58,7 @@ GROUPS: Final = {
         "mcp": "mcp:mcp",
         "serve": "mcp:mcp",
     },
-    "Beyond one machine": {
-        "serve-cluster": "serving:serve_cluster",
-    },
+    "Beyond one machine": {"serve-cluster": "serving:serve_cluster"},
     "Care": {
         "stats": "vaults:stats",
         "judge": "vaults:judge",

@@ -280,10 +280,14 @@ _OBJECT: Final = """give an object such as '{"project": "api"}'"""
 
 def limit_option(default: int, noun: str) -> Callable[[F], F]:
     """Return the option for how much is listed; 0 is all."""
-    help_ = f"Maximum number of {noun}; 0 for all."
-    return click.option(
-        "--limit", type=click.IntRange(min=0), default=default, show_default=True, metavar="N", help=help_
-    )
+    return number_option("--limit", default, f"Maximum number of {noun}; 0 for all.", click.IntRange(0))
+
+
+def number_option(
+    flag: str, default: float, help_: str, type_: type[int] | click.ParamType[Any] = int
+) -> Callable[[F], F]:
+    """Return an option for a number that has a default, a whole one unless its type says otherwise."""
+    return click.option(flag, type=type_, default=default, show_default=True, metavar="N", help=help_)
 
 
 def executor_options(work: str) -> Callable[[F], F]:
@@ -295,17 +299,9 @@ def executor_options(work: str) -> Callable[[F], F]:
             function(call, spread={"workers": workers, "ray": ray, "ray_resources": resources or None}, **given)
 
         resources_option("each task")(run)
-        click.option("--ray", metavar="ADDRESS", help="Running Ray cluster whose workers do that: host:port, or auto.")(
-            run
-        )
-        click.option(
-            "--workers",
-            type=click.IntRange(1),
-            default=1,
-            show_default=True,
-            metavar="N",
-            help=f"Processes that {work}.",
-        )(run)
+        ray_help = "Running Ray cluster whose workers do that: host:port, or auto."
+        click.option("--ray", metavar="ADDRESS", help=ray_help)(run)
+        number_option("--workers", 1, f"Processes that {work}.", click.IntRange(1))(run)
         return cast("F", run)
 
     return add

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from lamina.cli.command import Call, FilePath, command, embedder_choice, embedder_option
+from lamina.cli.command import Call, FilePath, command, embedder_choice, embedder_option, number_option
 from lamina.cli.terminal import bold, printable
 from lamina.progress import reporter
 from lamina.vault import Vault, open_vault
@@ -216,9 +216,7 @@ def _kg_lines(reports: Sequence[KgReport], *, verbose: bool) -> Iterator[str]:
 
 
 @command("vault", "lamina eval vault", "lamina eval vault --sample 200 --json")
-@click.option(
-    "--sample", type=click.IntRange(1, 100_000), default=50, show_default=True, metavar="N", help="Chunks to ask."
-)
+@number_option("--sample", 50, "Chunks to ask.", click.IntRange(1, 100_000))
 @embedder_option
 def own_vault(call: Call, sample: int, embedder: str | None) -> None:
     """Measure the vault itself: coverage by chains and topics, lanes of the hits, latency.
@@ -256,14 +254,7 @@ def _vault_lines(report: VaultReport) -> Iterator[str]:
 
 
 @command("--tune", "lamina eval --tune", "lamina eval --tune --dry-run --json")
-@click.option(
-    "--sample",
-    type=click.IntRange(40, 100_000),
-    default=300,
-    show_default=True,
-    metavar="N",
-    help="Questions, at most.",
-)
+@number_option("--sample", 300, "Questions, at most.", click.IntRange(40, 100_000))
 @click.option("--dry-run", is_flag=True, help="Only say what would gain.")
 @embedder_option
 def tune(call: Call, sample: int, dry_run: bool, embedder: str | None) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from lamina.cli.command import SETTINGS, Call, FilePath, call_options, command, limit_option
+from lamina.cli.command import SETTINGS, Call, FilePath, call_options, command, limit_option, number_option
 from lamina.cli.terminal import bold, clip, columns, count_of, dim, headline, printable, short_date, table, width, wrap
 from lamina_engine.clock import format_instant
 
@@ -240,7 +240,7 @@ def entity(call: Call, name: str, fuzzy: bool) -> None:
     "ask", 'lamina facts ask "what port does Keystone run on?"', 'lamina facts ask "who owns Keystone?" -k 1 --json'
 )
 @click.argument("question")
-@click.option("-k", "k", type=int, default=6, show_default=True, metavar="N", help="Maximum number of answers.")
+@number_option("-k", 6, "Maximum number of answers.")
 @_VALID_AT
 @_AS_OF
 @click.option("--identity", metavar="NAME", help='Entity that "I" and "my" mean.')
@@ -289,14 +289,7 @@ def seed(call: Call, path: Path, strict: bool) -> None:
 @click.option("--source", metavar="TEXT", help="Source of the chunks. [default: the file's name]")
 @click.option("--session", metavar="NAME", help="Session of the chunks.")
 @click.option("--judge", is_flag=True, help="Also ask the language model behind $LAMINA_JUDGE_URL.")
-@click.option(
-    "--max-tokens",
-    type=int,
-    default=500_000,
-    show_default=True,
-    metavar="N",
-    help="Token budget of the language model.",
-)
+@number_option("--max-tokens", 500_000, "Token budget of the language model.")
 def extract(
     call: Call, path: Path | None, source: str | None, session: str | None, judge: bool, max_tokens: int
 ) -> None:
@@ -324,14 +317,7 @@ def extract(
 
 @command("contradictions", "lamina facts contradictions", "lamina facts contradictions --judge")
 @click.option("--judge", is_flag=True, help="First ask the language model behind $LAMINA_JUDGE_URL.")
-@click.option(
-    "--max-tokens",
-    type=int,
-    default=500_000,
-    show_default=True,
-    metavar="N",
-    help="Token budget of the language model.",
-)
+@number_option("--max-tokens", 500_000, "Token budget of the language model.")
 def contradictions(call: Call, judge: bool, max_tokens: int) -> None:
     """List facts that contradict or update each other."""
     from lamina_engine.judging.queue import Budget

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from lamina.cli.command import Call, FilePath, Where, command, filter_options, limit_option
+from lamina.cli.command import Call, FilePath, Where, command, filter_options, limit_option, number_option
 from lamina.cli.terminal import (
     bold,
     chunk_table,
@@ -206,10 +206,9 @@ def snooze(call: Call, id: str, until: str | None, wake: bool, tz: str | None) -
     "lamina archive 4f1c09a2b7 --yes",
 )
 @click.argument("ids", nargs=-1, metavar="[ID]...")
-@click.option(
-    "--after-days", type=click.FloatRange(min=0.0, min_open=True), default=90.0, show_default=True, metavar="N",
-    help="Archive chunks unchanged for N days (without ids).",
-)  # fmt: skip
+@number_option(
+    "--after-days", 90.0, "Archive chunks unchanged for N days (without ids).", click.FloatRange(min=0.0, min_open=True)
+)
 @click.option("--tier", type=click.Choice(_TIERS), help="Archive chunks of this tier by the last `lamina freshness`.")
 @click.option("--yes", is_flag=True, help="Apply the changes; without it they are only listed.")
 @filter_options

@@ -41,11 +41,7 @@ _WRITTEN: Final = {"chunks": ("chunk", "written"), "links": ("link", "made"), "r
 @click.option("--type", metavar="NAME", help="Type of everything read, whatever a file says.")
 @click.option("--project", metavar="NAME", help="Project of everything read, whatever a file says.")
 @click.option(
-    "--column",
-    "columns",
-    multiple=True,
-    metavar="FIELD=COLUMN",
-    help="In tables: column of a field; may be repeated.",
+    "--column", "columns", multiple=True, metavar="FIELD=COLUMN", help="In tables: column of a field; may be repeated."
 )
 @click.option(
     "--redact",

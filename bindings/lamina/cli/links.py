@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from lamina.cli.command import SETTINGS, Call, call_options, command, embedder_option, executor_options, quiet_libraries
+from lamina.cli.command import (
+    SETTINGS,
+    Call,
+    call_options,
+    command,
+    embedder_option,
+    executor_options,
+    number_option,
+    quiet_libraries,
+)
 from lamina.cli.terminal import (
     bold,
     chunk_table,
@@ -50,18 +59,14 @@ _RELATION: Final = click.option(
 @click.option(
     "--threshold", type=float, metavar="X", help="Minimum cosine of semantic links. [default: by model and vault]"
 )
-@click.option(
-    "--most", type=int, default=6, show_default=True, metavar="N", help="Maximum number of semantic links per chunk."
-)
+@number_option("--most", 6, "Maximum number of semantic links per chunk.")
 @click.option(
     "--similar-threshold",
     type=float,
     metavar="X",
     help="Minimum cosine of similar tasks. [default: by model and vault]",
 )
-@click.option(
-    "--max-tokens", type=int, default=500_000, show_default=True, metavar="N", help="Token budget of judged links."
-)
+@number_option("--max-tokens", 500_000, "Token budget of judged links.")
 @click.option("--max-requests", type=int, metavar="N", help="Maximum number of requests to the language model.")
 @executor_options("compare vectors")
 def build(
@@ -180,14 +185,8 @@ _NO_LINKS: Final = "no such links; `lamina links build` looks for what the texts
 
 def _link_line(link: Link) -> str:
     times = None if link.count is None else count_of(link.count, "time")
-    facts = headline(
-        f"{link.weight:.3g}",
-        times,
-        link.origin,
-        short_date(format_instant(link.created_at_us)),
-        _unusual(link.status),
-        link.note,
-    )
+    date = short_date(format_instant(link.created_at_us))
+    facts = headline(f"{link.weight:.3g}", times, link.origin, date, _unusual(link.status), link.note)
     start = f"{short_id(link.source)} -{printable(link.relation)}-> {short_id(link.target)}"
     return f"{bold(start)}  {dim(clip(facts, max(20, columns() - width(start) - 2)))}"
 
@@ -219,9 +218,9 @@ links: click.Group = click.Group(
 @click.argument("query", required=False)
 @click.option("--from", "anchors", multiple=True, metavar="ID", help="Start from this chunk; may be repeated.")
 @click.option("--intent", type=click.Choice(INTENTS), help="Relations to favour. [default: taken from the question]")
-@click.option("--depth", type=int, default=2, show_default=True, metavar="N", help="Maximum number of links to follow.")
-@click.option("--beam", type=int, default=5, show_default=True, metavar="N", help="Chunks kept at each step.")
-@click.option("--budget", type=int, default=30, show_default=True, metavar="N", help="Maximum number of chunks.")
+@number_option("--depth", 2, "Maximum number of links to follow.")
+@number_option("--beam", 5, "Chunks kept at each step.")
+@number_option("--budget", 30, "Maximum number of chunks.")
 @_RELATION
 @embedder_option
 def traverse(
@@ -243,7 +242,7 @@ def traverse(
 
 @command("similar", "lamina similar 4f1c09a2b7 -k 3")
 @_ID
-@click.option("-k", "k", type=int, default=5, show_default=True, metavar="N", help="Maximum number of chunks.")
+@number_option("-k", 5, "Maximum number of chunks.")
 def similar(call: Call, id: str, k: int) -> None:
     """List the chunks most similar to one."""
     with call.open(mode="r") as vault:
@@ -279,9 +278,7 @@ def _subject_line(identity: str, facts: str, title: str | None, text: str) -> st
     "--direction", type=click.Choice(["both", "causes", "caused_by"]), default="both", show_default=True,
     help="Effects (causes), causes (caused_by), or both.",
 )  # fmt: skip
-@click.option(
-    "--depth", type=int, default=5, show_default=True, metavar="N", help="Maximum number of links to follow, 1 to 10."
-)
+@number_option("--depth", 5, "Maximum number of links to follow, 1 to 10.")
 def causes(call: Call, id: str, direction: CauseDirection, depth: int) -> None:
     """List the causes and effects of a chunk.
 
@@ -313,18 +310,14 @@ def _cause_lines(found: Iterable[Cause]) -> Iterator[str]:
 
 @command("timeline", "lamina timeline 4f1c09a2b7", "lamina timeline 4f1c09a2b7 --before 2 --after 10 --same-collection")
 @_ID
-@click.option("--before", type=int, default=5, show_default=True, metavar="N", help="Number of chunks before it.")
-@click.option("--after", type=int, default=5, show_default=True, metavar="N", help="Number of chunks after it.")
+@number_option("--before", 5, "Number of chunks before it.")
+@number_option("--after", 5, "Number of chunks after it.")
 @click.option("--same-collection", is_flag=True, help="Only chunks of its collection.")
 def timeline(call: Call, id: str, before: int, after: int, same_collection: bool) -> None:
     """List the chunks before and after one in time."""
     with call.open(mode="r") as vault:
         line = vault.timeline(id, before, after, same_collection=same_collection)
-    document = {
-        "before": [chunk.to_dict() for chunk in line.before], "focus": line.focus.to_dict(),
-        "after": [chunk.to_dict() for chunk in line.after], "total": line.total,
-    }  # fmt: skip
-    call.answer(document, lambda: _timeline_lines(line))
+    call.answer(line.to_dict(), lambda: _timeline_lines(line))
 
 
 def _timeline_lines(line: Timeline) -> Iterator[str]:

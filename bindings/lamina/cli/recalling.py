@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from lamina.cli.command import NOT_FOUND, Call, Where, command, embedder_option, filter_options
+from lamina.cli.command import NOT_FOUND, Call, Where, command, embedder_option, filter_options, number_option
 from lamina.cli.terminal import (
     bold,
     clip,
@@ -49,7 +49,7 @@ _MOST_NAMES: Final = 3
     'lamina recall "which cache" --why-not 4f1c09a2b7',
 )
 @click.argument("query")
-@click.option("-k", "k", type=int, default=10, show_default=True, metavar="N", help="Maximum number of hits.")
+@number_option("-k", 10, "Maximum number of hits.")
 @click.option(
     "--profile",
     metavar="NAME",

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import click
 
-from lamina.cli.command import Call, command, resources_option
+from lamina.cli.command import Call, command, number_option, resources_option
 from lamina.cli.terminal import printable
 
 
@@ -24,9 +24,7 @@ from lamina.cli.terminal import printable
 @click.option(
     "--ray", default="auto", show_default=True, metavar="ADDRESS", help="Running Ray cluster: host:port, or auto."
 )
-@click.option(
-    "--replicas", type=click.IntRange(1), default=1, show_default=True, metavar="N", help="Processes that answer."
-)
+@number_option("--replicas", 1, "Processes that answer.", click.IntRange(1))
 @click.option(
     "--shard-replicas", type=click.IntRange(0), default=0, metavar="N",
     help="Processes that hold the shards of vaults, so that the replicas need not. [default: each replica holds whole vaults]",
@@ -35,15 +33,10 @@ from lamina.cli.terminal import printable
     "--timeout", "timeout_s", type=click.FloatRange(0.1), default=30.0, show_default=True, metavar="S",
     help="Seconds after which a call is given up.",
 )  # fmt: skip
-@click.option(
-    "--waiting", type=click.IntRange(1), default=64, show_default=True, metavar="N",
-    help="Calls that may wait; more are told to try again.",
-)  # fmt: skip
+@number_option("--waiting", 64, "Calls that may wait; more are told to try again.", click.IntRange(1))
 @resources_option("each replica")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address that every node listens on.")
-@click.option(
-    "--port", type=click.IntRange(1, 65_535), default=8000, show_default=True, metavar="N", help="Port there."
-)
+@number_option("--port", 8000, "Port there.", click.IntRange(1, 65_535))
 @click.option("--stop", is_flag=True, help="Stop serving instead.")
 def serve_cluster(
     call: Call, vaults: Sequence[str], ray: str, replicas: int, shard_replicas: int, timeout_s: float, waiting: int,

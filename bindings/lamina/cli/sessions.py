@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from lamina.cli.command import Call, Where, command, embedder_option, filter_options, limit_option
+from lamina.cli.command import Call, Where, command, embedder_option, filter_options, limit_option, number_option
 from lamina.cli.terminal import (
     aligned,
     bold,
@@ -44,14 +44,7 @@ _WORD: Final = re.compile(r"\w{3,}")
 @click.argument("query", required=False)
 @click.option("--from", "seeds", multiple=True, metavar="ID", help="Start from this chunk; may be repeated.")
 @click.option("--forward", is_flag=True, help="Show what came next instead of what led here.")
-@click.option(
-    "--token-budget",
-    type=int,
-    default=20_000,
-    show_default=True,
-    metavar="N",
-    help="Maximum number of tokens in the chain.",
-)
+@number_option("--token-budget", 20_000, "Maximum number of tokens in the chain.")
 @click.option("--agent", metavar="NAME", help="Only chunks of this agent.")
 @click.option(
     "--profile", default="episodic", show_default=True, metavar="NAME", help="The profile that sets the limits."
@@ -216,14 +209,7 @@ def _handoff_lines(found: Sequence[Chunk]) -> Iterator[str]:
 @click.option("--agent", metavar="NAME", help="Only chunks of this agent.")
 @click.option("--briefing", is_flag=True, help="One paragraph per session, then the newest chunks.")
 @click.option("--oldest", is_flag=True, help="Keep the beginning, not the end, when the budget is short.")
-@click.option(
-    "--token-budget",
-    type=int,
-    default=4_000,
-    show_default=True,
-    metavar="N",
-    help="Maximum number of tokens in the text.",
-)
+@number_option("--token-budget", 4_000, "Maximum number of tokens in the text.")
 @click.option("--as-of", metavar="DATE", help="As of this date: only what was recorded by then.")
 @click.option("--tz", metavar="ZONE", help="Time zone of dates without one. [default: the vault's]")
 def reconstruct(call: Call, session: str | None, briefing: bool, oldest: bool, **options: Any) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lamina.cli.command import Call, FilePath, command, executor_options, limit_option, quiet_libraries
+from lamina.cli.command import Call, FilePath, command, executor_options, limit_option, number_option, quiet_libraries
 from lamina.cli.terminal import bold, count_of, dim, printable, short_id, table
 
 if TYPE_CHECKING:
@@ -40,14 +40,7 @@ class _Threshold(click.ParamType[Any]):
 @command("cluster", "lamina cluster", "lamina cluster --threshold 0.09 --json", "lamina cluster --selection leaf",
     "lamina cluster --method parts --ray 10.0.0.5:6379",
 )  # fmt: skip
-@click.option(
-    "--min-cluster-size",
-    type=click.IntRange(2),
-    default=4,
-    show_default=True,
-    metavar="N",
-    help="Minimum number of chunks in a topic.",
-)
+@number_option("--min-cluster-size", 4, "Minimum number of chunks in a topic.", click.IntRange(2))
 @click.option(
     "--min-samples",
     type=click.IntRange(1),

@@ -9,7 +9,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
@@ -30,6 +30,7 @@ from lamina.cli.command import (
     embedder_option,
     executor_options,
     filter_options,
+    number_option,
     quiet_libraries,
 )
 from lamina.cli.terminal import chunk_table, clip, columns, count_of, dim, printable, short_id, table
@@ -40,7 +41,6 @@ from lamina_engine.errors import VaultExists, VaultNotFound
 
 if TYPE_CHECKING:
     from lamina.options import ExportFormat, ShardKey
-    from lamina_engine.care.backup import BackupReport
     from lamina_engine.care.compaction import CompactReport
     from lamina_engine.care.forgetting import ForgetReport
     from lamina_engine.care.verify import VerifyReport
@@ -81,13 +81,7 @@ def init(call: Call, user: bool, name: str | None, tz: str | None, embedder: str
             record_trust(root)
     settings = config.load(root)
     model = settings.embedding.model
-    document = {
-        "path": place,
-        "made": made,
-        "name": settings.name,
-        "tz": settings.tz,
-        "embedding": {"model": model},
-    }
+    document = {"path": place, "made": made, "name": settings.name, "tz": settings.tz, "embedding": {"model": model}}
     facts = [("name", printable(settings.name)), ("time zone", settings.tz), ("model", model)]
     heading = f"{'Made the vault' if made else 'There is a vault already at'} {printable(place)}"
     call.answer(document, lambda: [heading, *table(facts, indent=2)])
@@ -159,9 +153,7 @@ def _stat_lines(counts: Mapping[str, Any]) -> Iterator[str]:
 
 
 @command("judge", "lamina judge", "lamina judge --max-tokens 50000 --json")
-@click.option(
-    "--max-tokens", type=int, default=500_000, show_default=True, metavar="N", help="Maximum number of tokens."
-)
+@number_option("--max-tokens", 500_000, "Maximum number of tokens.")
 @click.option("--max-requests", type=int, metavar="N", help="Maximum number of requests.")
 def judge(call: Call, max_tokens: int, max_requests: int | None) -> None:
     """Ask the language model behind $LAMINA_JUDGE_URL what waits for it.
@@ -179,8 +171,8 @@ def judge(call: Call, max_tokens: int, max_requests: int | None) -> None:
 def _judging_lines(report: JudgingReport) -> Iterator[str]:
     made = (
         count_of(report.observations, "observation"),
-        f"{count_of(report.facts, 'new fact')}",
-        f"{count_of(report.links, 'new link')}",
+        count_of(report.facts, "new fact"),
+        count_of(report.links, "new link"),
     )
     yield f"{', '.join(made)}  ({count_of(report.requests, 'request')}, {count_of(report.tokens, 'token')})"
     if (ended := report.summary()) is not None:
@@ -281,10 +273,7 @@ _SHOWN = 20
 )
 @click.argument("ids", nargs=-1, metavar="[ID]...")
 @click.option("--query", metavar="TEXT", help="Forget chunks that are like this text.")
-@click.option(
-    "--threshold", type=click.FloatRange(0.0, 1.0, min_open=True), default=0.6, show_default=True, metavar="N",
-    help="Least likeness to the query.",
-)  # fmt: skip
+@number_option("--threshold", 0.6, "Least likeness to the query.", click.FloatRange(0.0, 1.0, min_open=True))
 @filter_options
 @click.option("--yes", is_flag=True, help="Erase; without it chunks are only counted.")
 def forget(
@@ -342,18 +331,15 @@ def backup(call: Call, path: Path) -> None:
     """Copy the vault while others use it."""
     with call.open(mode="r") as vault:
         report = vault.snapshot(path)
-    call.answer(report.to_dict(), lambda: [_backup_line(report)])
-
-
-def _backup_line(report: BackupReport) -> str:
-    return f"copied version {report.version} ({count_of(report.rows, 'row')}, {report.bytes:,} bytes) to {printable(report.path)}"
+    size = f"{count_of(report.rows, 'row')}, {report.bytes:,} bytes"
+    call.answer(report.to_dict(), lambda: [f"copied version {report.version} ({size}) to {printable(report.path)}"])
 
 
 @command(
     "shard", "lamina shard .lamina s3://my-bucket/team --shards 8", "lamina shard ~/sharded --shards 2 --by project"
 )
 @click.argument("places", nargs=-1, required=True, metavar="[VAULT] ADDRESS")
-@click.option("--shards", type=int, default=8, show_default=True, metavar="N", help="Number of shards.")
+@number_option("--shards", 8, "Number of shards.")
 @click.option(
     "--by", type=click.Choice(["source", "project"]), default="source", show_default=True,
     help="What is kept together in one shard.",
@@ -400,13 +386,7 @@ def verify(call: Call, deep: bool, repair: bool) -> None:
 
         check_trusted(root)
     report = check(root, deep=deep, repair=repair, files=files)
-    document = {
-        "ok": report.ok,
-        "checked": dict(report.checked),
-        "problems": [asdict(problem) for problem in report.problems],
-        "repaired": report.repaired,
-    }
-    call.answer(document, lambda: _verify_lines(report))
+    call.answer({"ok": report.ok, **report.to_dict()}, lambda: _verify_lines(report))
     if not report.ok:
         raise click.exceptions.Exit(PROBLEM)
 
@@ -455,14 +435,7 @@ _EVENTS: Final = "Append progress to FILE, one JSON object a line (stage, done, 
     metavar="SHARE",
     help="Share of recall that may be lost.",
 )
-@click.option(
-    "--batch-rows",
-    type=click.IntRange(1, 65_536),
-    default=2_048,
-    show_default=True,
-    metavar="N",
-    help="Rows per commit.",
-)
+@number_option("--batch-rows", 2_048, "Rows per commit.", click.IntRange(1, 65_536))
 @executor_options("embed and analyse")
 @click.option("--drop-old", is_flag=True, help="Remove the vectors of the former model.")
 @click.option("--events", metavar="FILE", help=_EVENTS)

@@ -180,13 +180,7 @@ def _answer(event: str, agent: str, vault: str, deadline_s: float, reply: _Reply
         _ask_for_capture(event, agent, payload, transcript, queue, root)
         return ""
     if event == events.SESSION_START:
-        if not queue.transcript_of(payload.session):
-            queue.note(payload.session, payload.transcript, agent, payload.folder)
-        queue.reopen(payload.session)
-        with contextlib.suppress(OSError):
-            queue.ask_for_unread(payload.session)
-        if queue.waits() or queue.waits_for_model():
-            _work_on(root)
+        _begin_session(agent, payload, queue, root)
         if payload.is_subagent:
             return "a helper of the agent gets no start"
     if event == events.PROMPT and is_private(payload.prompt):
@@ -228,6 +222,16 @@ def _ask_for_capture(event: str, agent: str, payload: Payload, transcript: str, 
         or (event == events.PRE_COMPACT and agent != events.GEMINI)
         or not queue.pauses(session)
     ):
+        _work_on(root)
+
+
+def _begin_session(agent: str, payload: Payload, queue: Queue, root: str) -> None:
+    if not queue.transcript_of(payload.session):
+        queue.note(payload.session, payload.transcript, agent, payload.folder)
+    queue.reopen(payload.session)
+    with contextlib.suppress(OSError):
+        queue.ask_for_unread(payload.session)
+    if queue.waits() or queue.waits_for_model():
         _work_on(root)
 
 

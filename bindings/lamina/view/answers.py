@@ -75,7 +75,7 @@ def answer_recall(vault: lamina.Vault, query: Query, _: str) -> Document:
         found.append({**hit.to_dict(), "text": None, "label": hit.label, "snippet": snippet.to_dict()})
     return {
         "query": question, "profile": hits.profile, "snapshot": hits.snapshot, "as_of": hits.as_of,
-        "took_ms": hits.took_ms, "hits": found, "explain": _explained(hits),
+        "took_ms": hits.took_ms, "hits": found, "explain": {name: value for name, value in hits.explain().items() if name != "hits"},
     }  # fmt: skip
 
 
@@ -189,8 +189,7 @@ ROUTES: Final[dict[str, Route]] = {
     "/api/overview": Route(answer_overview, frozenset({"project"})),
     "/api/version": Route(answer_version, frozenset()),
     "/api/recall": Route(
-        answer_recall,
-        frozenset({"q", "k", "profile", "project", "type", "collection", "session", "since", "until"}),
+        answer_recall, frozenset({"q", "k", "profile", "project", "type", "collection", "session", "since", "until"})
     ),
     "/api/why-not": Route(answer_why_not, frozenset({"q", "id", "k", "profile", "project", "type"})),
     "/api/diff": Route(answer_diff, frozenset({"q", "since", "k", "profile", "project", "type"})),
@@ -216,7 +215,3 @@ ROUTES: Final[dict[str, Route]] = {
 def _vault_name(vault: lamina.Vault) -> str:
     folder = vault.path.resolve()
     return folder.parent.name if folder.name == ".lamina" else folder.name
-
-
-def _explained(hits: lamina.Hits) -> Document:
-    return {name: value for name, value in hits.explain().items() if name != "hits"}

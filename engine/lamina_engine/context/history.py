@@ -17,12 +17,7 @@ from lamina_engine.clock import MISSING_US
 from lamina_engine.context.bootstrap import HANDOFFS
 from lamina_engine.context.leftovers import find_open_points
 from lamina_engine.context.memories import day_text, item_of_chunk, shorten_item
-from lamina_engine.context.retrospect import (
-    asks_for_decisions,
-    asks_for_last,
-    asks_for_open,
-    may_ask_for_time,
-)
+from lamina_engine.context.retrospect import asks_for_decisions, asks_for_last, asks_for_open, may_ask_for_time
 from lamina_engine.context.tokens import count_tokens
 from lamina_engine.recall.pipeline import list_chunks, recall_rows
 from lamina_engine.recall.request import make_request

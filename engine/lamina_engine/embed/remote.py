@@ -313,11 +313,7 @@ def endpoint_url(url: str) -> str:
 
 
 def _check_options(
-    dim: int | None,
-    batch: int,
-    dimensions: int | None,
-    encoding_format: str,
-    lane_weight: float,
+    dim: int | None, batch: int, dimensions: int | None, encoding_format: str, lane_weight: float
 ) -> None:
     for name, count in (("dim", dim), ("dimensions", dimensions), ("batch", batch)):
         if count is not None and count < 1:

@@ -104,20 +104,9 @@ def ingest(
                     known = {**overrides, "type": None}
                     _sessions(memory, path, report, known, entries=run.sessions, links=links, progress=progress)
     if links and memory.view().snapshot.manifest.unlinked:
-        from lamina_engine.graph.generators import link_unlinked
-
         with _stage(progress, "linking"):
-            built, left = link_unlinked(memory)
-        if built is not None:
-            report.links += built.added
-            report.unresolved = built.unresolved
-        named = ", ".join(paths)
-        if left:
-            message = f"{left:,} records are not linked by themselves; `lamina links build` links them"
-            report.problems.append(Problem(named, "links", message))
-        if interrupted and built is not None:
-            message = "an earlier ingest ended before it had made its links; they have been made now"
-            report.problems.append(Problem(named, "links", message))
+            notes = [*_link(memory, report, interrupted=interrupted)]
+        report.problems += [Problem(", ".join(paths), "links", note) for note in notes]
     if facts:
         from lamina_engine.facts.fields import extract_notes
 
@@ -128,6 +117,20 @@ def ingest(
             memory.indexer.text.join()
     report.seconds = round(time.perf_counter() - started, 3)
     return report
+
+
+def _link(memory: Memory, report: IngestReport, *, interrupted: bool) -> Iterator[str]:
+    """Link what is not linked yet; yield what its reader should know."""
+    from lamina_engine.graph.generators import link_unlinked
+
+    built, left = link_unlinked(memory)
+    if built is not None:
+        report.links += built.added
+        report.unresolved = built.unresolved
+    if left:
+        yield f"{left:,} records are not linked by themselves; `lamina links build` links them"
+    if interrupted and built is not None:
+        yield "an earlier ingest ended before it had made its links; they have been made now"
 
 
 @contextlib.contextmanager
@@ -307,12 +310,11 @@ class _Run:
             return entries
         rest: list[FileEntry] = []
         for entry in entries:
-            may_be = entry.kind == "jsonl" or entry.path.lower().endswith(".json")
-            known = everything.get(sources.absolute_path(folder.as_posix(), entry.path)) if may_be else None
-            if known is not None:
-                found = known.facts.settings.startswith(SESSIONS_MARK)
-            else:
-                found = may_be and _is_session(entry)
+            if entry.kind != "jsonl" and not entry.path.lower().endswith(".json"):
+                rest.append(entry)
+                continue
+            known = everything.get(sources.absolute_path(folder.as_posix(), entry.path))
+            found = _is_session(entry) if known is None else known.facts.settings.startswith(SESSIONS_MARK)
             (self.sessions if found else rest).append(entry)
         return rest
 

@@ -102,7 +102,7 @@ class SourceReader:
         # the bytes read now, not those hashed before
         reading = Reading(_digest(data), self._readings[entry.path].settings)
         row = run.row(root, source, entry, reading, PRESENT if draft.chunks else SKIPPED)
-        report.problems += _worth_reporting(draft, data)
+        report.problems += draft.problems if data else []  # an empty file is one on purpose, such as ``__init__.py``
         return Document(
             draft=draft,
             former=self._former_chunks(entry),
@@ -180,11 +180,6 @@ class SourceReader:
             self._run.report.problems.append(Problem(".", "git", str(error)))
             self._unreadable.add(repository.root)
             return None, None, None
-
-
-def _worth_reporting(draft: SourceDraft, data: bytes) -> list[Problem]:
-    """Return the problems of a source; an empty file is one on purpose, such as ``__init__.py``."""
-    return draft.problems if data else []
 
 
 def _guarded(parts: Iterator[RecordChunk]) -> Iterator[RecordChunk]:

@@ -220,11 +220,7 @@ def _open(source: str | Path | IO[bytes]) -> Iterator[IO[bytes]]:
 
 
 def _chunks(
-    rows: Rows,
-    mapping: ColumnMapping,
-    name: str,
-    batch_rows: int,
-    convert: Callable[[str, Any], Any] | None = None,
+    rows: Rows, mapping: ColumnMapping, name: str, batch_rows: int, convert: Callable[[str, Any], Any] | None = None
 ) -> Iterator[RecordChunk]:
     """Gather rows and problems into parts."""
     chunk, reported, unreported, held = RecordChunk(), 0, 0, 0

@@ -111,9 +111,7 @@ def settled_mtime_ns(mtime_ns: int, scanned_us: int) -> int:
 
 
 def plan_scan(
-    previous: Mapping[str, SourceState],
-    entries: Iterable[FileEntry],
-    settings: Callable[[FileEntry], str],
+    previous: Mapping[str, SourceState], entries: Iterable[FileEntry], settings: Callable[[FileEntry], str]
 ) -> ScanPlan:
     """Sort the files of a walk into unchanged, to read and missing, by size and time."""
     found: dict[str, FileEntry] = {}

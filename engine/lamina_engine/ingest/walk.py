@@ -96,12 +96,7 @@ class WalkReport:
     """Files of kinds that are not read, by suffix; a file without one under the empty text."""
 
 
-def walk(
-    root: Path,
-    *,
-    max_bytes: int = MAX_BYTES,
-    report: WalkReport | None = None,
-) -> Iterator[FileEntry]:
+def walk(root: Path, *, max_bytes: int = MAX_BYTES, report: WalkReport | None = None) -> Iterator[FileEntry]:
     """List the sources below a folder, sorted by path in code point order; one ``stat`` each.
 
     A single file is listed whatever its name. A file that links name too is listed once, under its own path. A link to
@@ -159,12 +154,7 @@ def is_vault(folder: Path) -> bool:
 class _Walker:
     """State of one walk; links are followed last, so a file's own path wins."""
 
-    def __init__(
-        self,
-        root: Path,
-        max_bytes: int,
-        report: WalkReport,
-    ) -> None:
+    def __init__(self, root: Path, max_bytes: int, report: WalkReport) -> None:
         self.root = root
         self.max_bytes = max_bytes
         self.report = report

@@ -470,13 +470,7 @@ def live_mask(view: View, node: Node, *, invalidated: bool, now_us: int | None =
 
 
 def select_rows(
-    view: View,
-    node: Node,
-    since_us: int | None,
-    until_us: int | None,
-    *,
-    invalidated: bool,
-    now_us: int | None = None,
+    view: View, node: Node, since_us: int | None, until_us: int | None, *, invalidated: bool, now_us: int | None = None
 ) -> Selection:
     """Select the rows that a request may return; those snoozed at ``now_us`` are left out."""
     if node == _EVERYTHING and since_us is None and until_us is None and view.all_active:

@@ -120,12 +120,7 @@ class Words:
     # behind any mask and below any row, and so is the scan of the rows behind them.
 
     def __init__(
-        self,
-        view: View,
-        terms: list[QueryTerm],
-        bm25: Bm25,
-        bonuses: Sequence[Bonus] = (),
-        scope: Mask | None = None,
+        self, view: View, terms: list[QueryTerm], bm25: Bm25, bonuses: Sequence[Bonus] = (), scope: Mask | None = None
     ) -> None:
         self.view, self.bm25, self._terms, self._bonuses = view, bm25, scoring_terms(terms), tuple(bonuses)
         stems = [stem_hashes(term.stem, term.others) for term in self._terms]

@@ -118,10 +118,7 @@ _CLOUDS = (
 
 _MESSAGES = (
     _prefixed(
-        "slack-token",
-        _spread("xox", "abcdeoprs"),
-        r"xox[a-eoprs](?:\.xox[bp])?-[A-Za-z0-9%-]{10,400}",
-        mixed=True,
+        "slack-token", _spread("xox", "abcdeoprs"), r"xox[a-eoprs](?:\.xox[bp])?-[A-Za-z0-9%-]{10,400}", mixed=True
     ),
     _prefixed("slack-token", "xapp", r"xapp-\d-[A-Za-z0-9-]{20,200}"),
     Pattern(
@@ -160,10 +157,7 @@ _MESSAGES = (
 _MODELS = (
     _prefixed("anthropic-key", "sk-a", r"sk-ant-[A-Za-z0-9_-]{20,300}", mixed=True),
     _prefixed(
-        "openai-key",
-        "sk-p sk-s sk-a sk-n",
-        r"sk-(?:proj|svcacct|service|admin|None)-[A-Za-z0-9_-]{20,300}",
-        mixed=True,
+        "openai-key", "sk-p sk-s sk-a sk-n", r"sk-(?:proj|svcacct|service|admin|None)-[A-Za-z0-9_-]{20,300}", mixed=True
     ),
     _prefixed("openrouter-key", "sk-o", r"sk-or-v\d-[a-f0-9]{40,80}"),
     _prefixed("langfuse-key", "sk-l", r"sk-lf-[a-f0-9]{8}-[a-f0-9-]{27}"),
@@ -255,13 +249,5 @@ _ENCODED = (
     Pattern("pgpass", ("5432",), r"5432:[^:\s]{1,80}:[^:\s]{1,80}:([^\s:]{4,200})(?=\s|\Z)", gaps=True),
 )
 
-PATTERNS: tuple[Pattern, ...] = (
-    *_CODE_HOSTS,
-    *_CLOUDS,
-    *_MESSAGES,
-    *_MODELS,
-    *_PAYMENTS,
-    *_SERVICES,
-    *_ENCODED,
-)
+PATTERNS: tuple[Pattern, ...] = (*_CODE_HOSTS, *_CLOUDS, *_MESSAGES, *_MODELS, *_PAYMENTS, *_SERVICES, *_ENCODED)
 """All rows, in the order in which a kind wins over another for the same span."""

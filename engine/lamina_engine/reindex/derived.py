@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import shutil
 import threading
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import partial
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import numpy as np
 
 from lamina_engine.errors import VaultLocked
-from lamina_engine.executor import Executor
+from lamina_engine.executor import Executor, map_in_pool
 from lamina_engine.index import inverted, textbuilder
 from lamina_engine.index.analysis import ANALYSIS_ID, Analyzer
 from lamina_engine.index.indexer import BLOCK_ROWS
@@ -252,21 +251,8 @@ def _on_a_thread(name: str, work: Callable[..., T], *args: object) -> Future[T]:
 
 
 def _map_beside(fn: Callable[[S], T], items: Iterable[S]) -> Iterator[T]:
-    """Yield ``fn(item)`` of each item in order, from a thread.
-
-    It works while the next items are read.
-    """
-    pool = ThreadPoolExecutor(1, thread_name_prefix="lamina-words")
-    pending: deque[Future[T]] = deque()
-    try:
-        for item in items:
-            pending.append(pool.submit(fn, item))
-            if len(pending) > _AHEAD:
-                yield pending.popleft().result()
-        while pending:
-            yield pending.popleft().result()
-    finally:
-        pool.shutdown(cancel_futures=True)
+    """Yield ``fn(item)`` of each item in order, from a thread that works while the next ones are read."""
+    return map_in_pool(ThreadPoolExecutor(1, thread_name_prefix="lamina-words"), fn, items, _AHEAD + 1)
 
 
 def _analyse(zones: Zones) -> tuple[TermRows, list[str | None]]:

@@ -83,10 +83,7 @@ def lexical_recall(view: View, profile: Profile, queries: Sequence[Query], progr
     live = _selection(view)
     bm25 = Bm25(k1=p.k1, b=p.b, body=p.body, header=p.header, context=p.context, surface=p.surface)
     return _recall(
-        view,
-        queries,
-        lambda text: Words(view, analyzer.query(text, view.languages), bm25).lane(live, K).rows,
-        progress,
+        view, queries, lambda text: Words(view, analyzer.query(text, view.languages), bm25).lane(live, K).rows, progress
     )
 
 

@@ -144,11 +144,9 @@ class Job:
             return False
         view = self.memory.view_of(self.snapshot)
         blocks = view.vectors
-        if all(
-            part.any(axis=1).all() for _, part in blocks.slices(0, blocks.rows)
-        ):  # texts are read only where one is lacking
-            return False
-        return gate.missing_vectors(view, blocks, self.embedder)["missing"] > 0
+        has_all = all(part.any(axis=1).all() for _, part in blocks.slices(0, blocks.rows))
+        # texts are read only where one is lacking
+        return not has_all and gate.missing_vectors(view, blocks, self.embedder)["missing"] > 0
 
     def run(self, place: Path, *, drop_old: bool) -> ReindexReport:
         """Build in a folder, judge, and swap."""

@@ -18,13 +18,13 @@ import subprocess
 import sys
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, Generic, TypeAlias, TypeVar, cast
 
 import msgspec
 
-from lamina_engine.executor import usable_cpus
+from lamina_engine.executor import AHEAD, map_in_pool, usable_cpus
 from lamina_engine.sessions.reading import ReadOutcome, SessionOptions, TranscriptFile, format_of
 from lamina_engine.sessions.turns import ChunkPack
 
@@ -181,8 +181,6 @@ R = TypeVar("R")
 
 MAX_WORKERS: Final = 2
 """More would wait for the one process that writes."""
-_AHEAD: Final = 2
-"""Items under way for each process: one that is worked on, one that waits for it."""
 _PIPE_BYTES: Final = 1 << 20
 """What a pipe holds, where the system lets it: each time that a reader finds one empty it may wait 5 ms for the
 interpreter's lock."""
@@ -236,15 +234,8 @@ class SubprocessExecutor:
 
         pool = ThreadPoolExecutor(self.workers, thread_name_prefix="lamina-aside")
         try:
-            pending: deque[Future[R]] = deque()
-            for item in items:
-                pending.append(pool.submit(run, item))
-                if len(pending) >= _AHEAD * self.workers:
-                    yield pending.popleft().result()
-            while pending:
-                yield pending.popleft().result()
+            yield from map_in_pool(pool, run, items, AHEAD * self.workers)
         finally:  # also where the caller stops early
-            pool.shutdown(wait=True, cancel_futures=True)
             for helper in helpers:
                 helper.close()
 

@@ -46,12 +46,7 @@ class ShardReport(Report):
 
 
 def shard_vault(
-    memory: Memory,
-    root: Path,
-    files: Files | None = None,
-    *,
-    shards: int,
-    by: str = "source",
+    memory: Memory, root: Path, files: Files | None = None, *, shards: int, by: str = "source"
 ) -> ShardReport:
     """Copy a vault, sharded or not, into a new sharded one; the vault itself stays as it is.
 
