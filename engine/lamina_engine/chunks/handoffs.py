@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 HANDOFF: Final = "agent_handoff"
 INSIGHT: Final = "agent_insight"
+HANDOFFS: Final = (HANDOFF, "handoff")
+"""Types of chunks that hand a session's work on."""
 DERIVED: Final = "derived"
 """Role of chunks that sum up others of their session: they stand a little below what they are made of."""
 _SAME: Final = {HANDOFF: HANDOFF, "handoff": HANDOFF, INSIGHT: INSIGHT}

@@ -14,12 +14,20 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from lamina_engine.arguments import text_of, whole_of
+from lamina_engine.chunks.handoffs import HANDOFFS
 from lamina_engine.clock import US_PER_DAY, US_PER_S, Instant
 from lamina_engine.context.budget import BOOTSTRAP_SHARES, BlockFill
 from lamina_engine.context.changes import git_changes, recorded_changes, tracked_work
 from lamina_engine.context.journal import RESETS, read_state, record_turn
 from lamina_engine.context.leftovers import find_leftovers
-from lamina_engine.context.memories import active_task, day_text, item_of_chunk, newest_chunks, shorten_item
+from lamina_engine.context.memories import (
+    active_task,
+    day_text,
+    item_of_chunk,
+    newest_chunks,
+    shorten_item,
+    types_ending,
+)
 from lamina_engine.context.overview import vault_overview
 from lamina_engine.context.rendering import ContextBlock, Item, age_text, render_item
 from lamina_engine.context.scope import find_scope
@@ -39,7 +47,6 @@ logger = logging.getLogger(__name__)
 
 TRIGGERS: Final = ("startup", "resume", "compact", "clear")
 PARTS: Final = ("pinned", "handoff", "session", "task", "insights", "changes", "overview")
-HANDOFFS: Final = ("handoff", "agent_handoff")
 _LASTING: Final = ("decision", "insight", "guideline", "lesson", "preference", "rule", "convention")
 """Last words of the types of what stays true from session to session: ``architecture_decision`` ends in the first."""
 _INSIGHTS: Final = 12
@@ -157,7 +164,7 @@ class _Bootstrap:
 
     def _pinned(self) -> list[Item]:
         found = list_chunks(self._memory, self._scope.filter({"pinned": True}), _PINNED, now_us=self._now_us)
-        return [item_of_chunk(chunk, "pinned", self._now_us) for chunk in found]
+        return [self._item(chunk, "pinned") for chunk in found]
 
     def _last_handoff(self, agent: str | None) -> list[Item]:
         """Return the newest handoff by its date, with the other chunks of its source in their order."""
@@ -167,7 +174,7 @@ class _Bootstrap:
             chunks = list_chunks(self._memory, where, _MOST_CHUNKS, now_us=self._now_us)
             found = sorted(chunks, key=lambda chunk: chunk.ordinal)
         self._handoff = found
-        return [item_of_chunk(chunk, "handoff", self._now_us) for chunk in found]
+        return [self._item(chunk, "handoff") for chunk in found]
 
     def _last_session(self) -> list[Item]:
         """Return the briefing of the last session, unless a handoff was written in it or after it."""
@@ -191,7 +198,7 @@ class _Bootstrap:
         return [
             Item(
                 "session", f"session:{info.session}", told.text.strip("\n"), "session_briefing", "discussions",
-                f"session {info.session}", day_text(ended), age, "fresh",
+                f"session {info.session}", day_text(ended, self._memory.config.tz), age, "fresh",
             )
         ]  # fmt: skip
 
@@ -200,13 +207,13 @@ class _Bootstrap:
         task = active_task(self._memory, self._scope)
         found = [task] if task is not None else []
         found += tracked_work(self._memory, self._now_us, self._scope)[:_TASKS]
-        items = [item_of_chunk(chunk, "task", self._now_us) for chunk in found]
-        items += find_leftovers(self._memory, HANDOFFS, self._handoff, self._scope, self._now_us, agent)
+        items = [self._item(chunk, "task") for chunk in found]
+        items += find_leftovers(self._memory, self._handoff, self._scope, self._now_us, agent)
         return self._short(items)
 
     def _insights(self) -> list[Item]:
         """Return decisions, insights and rules, one a source: nearest to the handoff, newest."""
-        types = self._lasting_types()
+        types = types_ending(self._memory, _LASTING)
         if not types:
             return []
         found: list[tuple[Chunk, float | None]] = []
@@ -236,11 +243,17 @@ class _Bootstrap:
                 replaced.setdefault(successors[chunk.id].id, []).append(chunk)
         items = [
             self._without_repeats(
-                _with_replaced(item_of_chunk(chunk, "insights", self._now_us, score), replaced.get(chunk.id, [])), chunk
+                _with_replaced(
+                    self._item(chunk, "insights", score), replaced.get(chunk.id, []), self._memory.config.tz
+                ),
+                chunk,
             )
             for chunk, score in ordered[:_INSIGHTS]
         ]
         return self._short(items)
+
+    def _item(self, chunk: Chunk, part: str, score: float | None = None) -> Item:
+        return item_of_chunk(chunk, part, self._now_us, self._memory.config.tz, score)
 
     def _stands_in_handoff(self, chunk: Chunk) -> bool:
         """Return whether the handoff says, as decided or failed, what was derived with it."""
@@ -259,11 +272,6 @@ class _Bootstrap:
         title = "" if item.title.rstrip(" …") in item.text else item.title
         source = "" if chunk.source == self._handoff[0].source else item.source
         return msgspec.structs.replace(item, title=title, source=source)
-
-    def _lasting_types(self) -> list[str]:
-        table, snapshot = self._memory.view().categories, self._memory.view().snapshot
-        table.column(snapshot, "type")  # it reads the names
-        return [name for name in table.values("type") if name.rpartition("_")[2].removesuffix("s") in _LASTING]
 
     def _changes(self) -> list[Item]:
         """Return changes since the handoff or the last session; the newest where neither is known."""
@@ -309,11 +317,11 @@ def _find_successors(chunks: list[Chunk]) -> dict[str, Chunk]:
     }
 
 
-def _with_replaced(item: Item, chunks: list[Chunk]) -> Item:
+def _with_replaced(item: Item, chunks: list[Chunk], tz: str) -> Item:
     """Return a statement with those that it took the place of."""
     from lamina_engine.sessions.replacements import Statement
 
-    told = [(day_text(chunk.created_at_us), Statement(chunk.text).told) for chunk in chunks[:_REPLACED]]
+    told = [(day_text(chunk.created_at_us, tz), Statement(chunk.text).told) for chunk in chunks[:_REPLACED]]
     lines = [
         f"It takes back what was settled {f'on {day}' if day else 'before'}: {text}"
         for day, text in told

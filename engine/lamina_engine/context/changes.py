@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from lamina_engine.clock import US_PER_S, format_instant, parse_instant
-from lamina_engine.context.memories import item_of_chunk
+from lamina_engine.clock import US_PER_S, parse_instant
+from lamina_engine.context.memories import day_text, item_of_chunk
 from lamina_engine.context.rendering import Item, age_text
 from lamina_engine.context.scope import Scope
 from lamina_engine.errors import InvalidArgument
@@ -43,9 +43,9 @@ def recorded_changes(memory: Memory, since_us: int | None, now_us: int, scope: S
     found: list[tuple[int, Item]] = []
     for chunk in _read(memory, {"type": {"in": list(_DATE_FIELDS)}}, scope, now_us):
         names = _DATE_FIELDS[chunk.type]
-        _add(found, chunk, _newest(chunk, names) if names else chunk.created_at_us, since_us, now_us)
+        _add(found, chunk, _newest(chunk, names) if names else chunk.created_at_us, since_us, now_us, memory.config.tz)
     for chunk in _read(memory, {"collection": TRACKER_COLLECTION}, scope, now_us):
-        _add(found, chunk, _newest(chunk, _TRACKED) or chunk.created_at_us, since_us, now_us)
+        _add(found, chunk, _newest(chunk, _TRACKED) or chunk.created_at_us, since_us, now_us, memory.config.tz)
     found.sort(key=lambda pair: (-pair[0], pair[1].id))
     return [item for _, item in found[:MAX_CHANGES]]
 
@@ -89,7 +89,7 @@ def git_changes(memory: Memory, repo: Path, since_us: int | None, now_us: int, k
 def _commit_item(memory: Memory, commit: str, at: int, kind: str, subject: str, source: str, now_us: int) -> Item:
     return Item(
         part="changes", id=f"git:{commit[:12]}", text=memory.redact(subject.strip()), type=kind, collection="git",
-        source=source, date=(format_instant(at) or "")[:10], age=age_text((now_us - at) / US_PER_S), freshness="fresh",
+        source=source, date=day_text(at, memory.config.tz), age=age_text((now_us - at) / US_PER_S), freshness="fresh",
     )  # fmt: skip
 
 
@@ -102,9 +102,11 @@ def _read(memory: Memory, where: dict[str, Any], scope: Scope, now_us: int) -> l
     return list_chunks(memory, scope.filter(where), _READ, now_us=now_us)
 
 
-def _add(found: list[tuple[int, Item]], chunk: Chunk, at: int | None, since_us: int | None, now_us: int) -> None:
+def _add(
+    found: list[tuple[int, Item]], chunk: Chunk, at: int | None, since_us: int | None, now_us: int, tz: str
+) -> None:
     if at is not None and (since_us is None or since_us < at) and at <= now_us:
-        item = item_of_chunk(chunk, "changes", now_us)
+        item = item_of_chunk(chunk, "changes", now_us, tz)
         status = chunk.metadata.get("status") or chunk.metadata.get("state")
         text = f"[{status}] {item.text}" if isinstance(status, str) and status else item.text
         found.append((at, msgspec.structs.replace(item, text=text)))

@@ -11,98 +11,81 @@ Nothing but ``re`` is imported, directly or by the packages above: a hook asks t
 import re
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(re.findall(r"\S+", text))
+def words_of(text: str) -> frozenset[str]:
+    """Return the words of a text as a set."""
+    return frozenset(text.split())
 
 
-_TALK = _words(
+_TALK = words_of(
     """
-    pros cons unclear news date dates cares knows said wants
-    a about above absolutely actually after again ago agree agreed ah ahead alas all almost alone along already
-    alright also alternatively although always am amazing among an and another any anybody anyhow anymore anyone
-    anything anyway anywhere apart apparently are around as aside at away awesome awful back bad badly basically
-    be because become been before begin behind being believe below beside besides best better between beyond big
-    bit both bother brief briefly bring brilliant but by bye call came can cannot care careful carefully carry
-    case cause certain certainly chance cheers choice choose clear clearly close closer come comes coming
-    complete completed completely confirm confirmed confused continue continued continuing cool correct
-    correctly could couple course crap cute damn day days dear decide definitely detail details did different
-    differently difficult direct directly do does doing done double down drop dude each earlier early easier
-    easily easy either else elsewhere end enough entire entirely especially etc even ever every everybody
-    everyone everything everywhere evening exact exactly excellent except excuse expect expected fair fairly
-    fantastic far fast faster feel few final finally find fine finish finished first five follow following for
-    forget fortunately four free from front full fully fun fuck funny further game gave general generally get
-    gets getting give given gives giving glad go god goes going gone good goodbye got gotcha grab great
-    greetings guess guys had haha half hang happen happened happening happens happy hard has have having he hear
-    hell hello help helped helpful helping helps hence her here hers hey hi higher him his hm hmm hmmm hold holy
-    honestly hope hopefully hour hours how however huge huh i idea ideas if immediately important in indeed
-    inside instead interesting into is it item items its itself job just keep kept kind kindly kinda know knew
-    known large last lastly late later least leave left less let lets like likely line lines list little lol
-    long longer look looked looking looks lot lots love lovely low lower made main mainly make makes making many
-    mate matter may maybe me mean meaning means meant meanwhile meet mention mentioned mess might mind mine
-    minute minutes miss moment month months more moreover morning most mostly move moving mr much must my myself
-    nah name namely near nearly necessary need needed needs neither never new next nice night nine no nobody
-    nope none nor normal normally not note nothing now nowhere number obvious obviously of off oh ok okay old
-    omg on once one ones only oops opinion or order other others otherwise ought our ours ourselves out outside
-    over overall own pardon part particular particularly per perfect perfectly perhaps person personally pick
-    picked piece place plain please plus point possible possibly pretty previous previously probably proceed
-    promise proper properly provide put question questions quick quicker quickly quiet quite rather ready real
-    really reason reasonable recent recently regarding regards relax rely remaining remember remind respond
-    response rest right roger rough roughly same saw say saying says second seconds see seeing seem seems seen
-    send sense separate serious seriously set seven several shall she short shorter shortly should show showed
-    showing shown shows side similar simple simpler simply since sir six slightly slow slower small smaller
-    smart so some somebody somehow someone something sometimes somewhat somewhere soon sooner sorry sort sound
-    sounds specific specifically stand start started starting starts state stay step steps still stop stopped
-    straight stuff stupid such suggest suggested suggestion super suppose supposed sure surely sweet take taken
-    takes taking talk tell ten terrible th than thank thanks that the their theirs them themselves then there
-    therefore these they thing things think thinking third this thorough thoroughly those though thought three
-    through throughout thus till time times tiny tldr to today together told tomorrow tonight too took top total
-    totally toward tried tries trust try trying turn twice two type ugh um under understand understandable
-    understood unfortunately unless until up upon us use used useful uses using usual usually various ve very
-    via wait waiting walk wanna want wanted wants was way ways we week weeks welcome well went were what
-    whatever whats when whenever where whereas wherever whether which whichever while who whoever whole whom
-    whose why will wish with within without wonder wonderful word words work worked working works worry worse
-    worst worth would wow wrong yay yea yeah year years yep yes yesterday yet yo you your yours yourself yup
-    whats wats wheres wheres hows whos whens whys theres heres lets hasnt havent hadnt wasnt werent shouldnt wouldnt
-    couldnt weve theyre
-    zero option alternative ll re don didn doesn isn aren wasn won wouldn shouldn couldn cannot dont didnt
-    doesnt isnt arent cant wont im ive youre thats lgtm ty thx tks plz pls btw imo asap fyi nvm idk np wdyt
-    afaik eod wip tl dr ping weather joke story poem sing cancel cancelled hungry tired bored lunch coffee weekend monday tuesday
-    wednesday thursday friday saturday sunday
+    a about above absolutely actually afaik after again ago agree agreed ah ahead alas all almost alone along already alright also
+    alternative alternatively although always am amazing among an and another any anybody anyhow anymore anyone anything anyway anywhere
+    apart apparently are aren arent around as asap aside at away awesome awful back bad badly basically be because become been before
+    begin behind being believe below beside besides best better between beyond big bit bored both bother brief briefly brilliant bring btw
+    but by bye call came can cancel cancelled cannot cant care careful carefully cares carry case cause certain certainly chance cheers
+    choice choose clear clearly close closer coffee come comes coming complete completed completely confirm confirmed confused cons
+    continue continued continuing cool correct correctly could couldn couldnt couple course crap cute damn date dates day days dear decide
+    definitely detail details did didn didnt different differently difficult direct directly do does doesn doesnt doing don done dont
+    double down dr drop dude each earlier early easier easily easy either else elsewhere end enough entire entirely eod especially etc
+    even evening ever every everybody everyone everything everywhere exact exactly excellent except excuse expect expected fair fairly
+    fantastic far fast faster feel few final finally find fine finish finished first five follow following for forget fortunately four
+    free friday from front fuck full fully fun funny further fyi game gave general generally get gets getting give given gives giving glad
+    go god goes going gone good goodbye got gotcha grab great greetings guess guys had hadnt haha half hang happen happened happening
+    happens happy hard has hasnt have havent having he hear hell hello help helped helpful helping helps hence her here heres hers hey hi
+    higher him his hm hmm hmmm hold holy honestly hope hopefully hour hours how however hows huge huh hungry i idea ideas idk if im
+    immediately imo important in indeed inside instead interesting into is isn isnt it item items its itself ive job joke just keep kept
+    kind kinda kindly knew know known knows large last lastly late later least leave left less let lets lgtm like likely line lines list
+    little ll lol long longer look looked looking looks lot lots love lovely low lower lunch made main mainly make makes making many mate
+    matter may maybe me mean meaning means meant meanwhile meet mention mentioned mess might mind mine minute minutes miss moment monday
+    month months more moreover morning most mostly move moving mr much must my myself nah name namely near nearly necessary need needed
+    needs neither never new news next nice night nine no nobody none nope nor normal normally not note nothing now nowhere np number nvm
+    obvious obviously of off oh ok okay old omg on once one ones only oops opinion option or order other others otherwise ought our ours
+    ourselves out outside over overall own pardon part particular particularly per perfect perfectly perhaps person personally pick picked
+    piece ping place plain please pls plus plz poem point possible possibly pretty previous previously probably proceed promise proper
+    properly pros provide put question questions quick quicker quickly quiet quite rather re ready real really reason reasonable recent
+    recently regarding regards relax rely remaining remember remind respond response rest right roger rough roughly said same saturday saw
+    say saying says second seconds see seeing seem seems seen send sense separate serious seriously set seven several shall she short
+    shorter shortly should shouldn shouldnt show showed showing shown shows side similar simple simpler simply since sing sir six slightly
+    slow slower small smaller smart so some somebody somehow someone something sometimes somewhat somewhere soon sooner sorry sort sound
+    sounds specific specifically stand start started starting starts state stay step steps still stop stopped story straight stuff stupid
+    such suggest suggested suggestion sunday super suppose supposed sure surely sweet take taken takes taking talk tell ten terrible th
+    than thank thanks that thats the their theirs them themselves then there therefore theres these they theyre thing things think
+    thinking third this thorough thoroughly those though thought three through throughout thursday thus thx till time times tiny tired tks
+    tl tldr to today together told tomorrow tonight too took top total totally toward tried tries trust try trying tuesday turn twice two
+    ty type ugh um unclear under understand understandable understood unfortunately unless until up upon us use used useful uses using
+    usual usually various ve very via wait waiting walk wanna want wanted wants was wasn wasnt wats way ways wdyt we weather wednesday
+    week weekend weeks welcome well went were werent weve what whatever whats when whenever whens where whereas wheres wherever whether
+    which whichever while who whoever whole whom whos whose why whys will wip wish with within without won wonder wonderful wont word
+    words work worked working works worry worse worst worth would wouldn wouldnt wow wrong yay yea yeah year years yep yes yesterday yet
+    yo you your youre yours yourself yup zero
     """
 )
-_WORK = _words(
+_WORK = words_of(
     """
-    pass passes passed passing red
-    bump squash stick pull latest sup unused scratch
-    add added adjust amend apply applied approach approve approved argument assert attempt branch branches break
-    breaking broke broken bug bugs build builds built change changed changes check checked checks checkout class
-    classes clean cleaner cleanup code coding command commands comment commented comments commit commits
-    commited committed compile compiled compiles component conflict conflicts console copy cover coverage crash
-    crashed crashes create created debug debugger delete deleted deploy deployed deployment describe diff diffs
-    discard doc docs docstring docstrings document documentation draft edit edited edits elaborate error errors
-    example examples exception exceptions execute expand explain explained explanation export extend extract
-    fail failed failing fails failure failures feature features file files fill finalize fix fixed fixes flag
-    folder format formatted formatting function functions generate green hook identifier implement
-    implementation implementations implemented import imports improve improved improvement include indent
-    indentation info input insert inspect install installed instruction instructions integrate investigate issue
-    issues iterate lint linter linting local locally log logging logs merge merged message messages method
-    methods migrate mistake mistakes mock modify module modules open opened optimise optimize output package
-    page parameter paste patch performance plan plans point polish post pr print printed problem problems
-    process program progress project proofread prompt prs publish pull pulled push pushed raise rate rebase
-    rebased recheck recommend redo reduce refactor refactored refactoring reformat regenerate release reload
-    remote remove removed rename renamed render reopen reorder repeat rephrase replace replaced repo report
-    repository reproduce request requests reread rerun reset resolve resolved restart restore restructure result
-    results resume resumed retest retry return revert reverted review reviewed rewrite roll rollback run running
-    runs sample save saved scan script scripts search server setup share ship shorten sign simplify skip snippet
-    solution solve solved source split stage stack status submit suite suites summarise summarize summary
-    support switch sync syntax tag task tasks terminal test tested testing tests text tidy title todo todos
-    trace traceback translate trim tweak typo typos types undo unit update updated updates upgrade validate
-    value values variable variables verbose verify version view warning warnings watch wrap write writes writing
-    written wrote readme changelog ci main master origin head feedback read reading ship shipped option options
-    answer answers ask asked asking respond ui
+    add added adjust amend answer answers applied apply approach approve approved argument ask asked asking assert attempt branch branches
+    break breaking broke broken bug bugs build builds built bump change changed changelog changes check checked checkout checks ci class
+    classes clean cleaner cleanup code coding command commands comment commented comments commit commited commits committed compile
+    compiled compiles component conflict conflicts console copy cover coverage crash crashed crashes create created debug debugger delete
+    deleted deploy deployed deployment describe diff diffs discard doc docs docstring docstrings document documentation draft edit edited
+    edits elaborate error errors example examples exception exceptions execute expand explain explained explanation export extend extract
+    fail failed failing fails failure failures feature features feedback file files fill finalize fix fixed fixes flag folder format
+    formatted formatting function functions generate green head hook identifier implement implementation implementations implemented
+    import imports improve improved improvement include indent indentation info input insert inspect install installed instruction
+    instructions integrate investigate issue issues iterate latest lint linter linting local locally log logging logs main master merge
+    merged message messages method methods migrate mistake mistakes mock modify module modules open opened optimise optimize option
+    options origin output package page parameter pass passed passes passing paste patch performance plan plans point polish post pr print
+    printed problem problems process program progress project prompt proofread prs publish pull pulled push pushed raise rate read reading
+    readme rebase rebased recheck recommend red redo reduce refactor refactored refactoring reformat regenerate release reload remote
+    remove removed rename renamed render reopen reorder repeat rephrase replace replaced repo report repository reproduce request requests
+    reread rerun reset resolve resolved respond restart restore restructure result results resume resumed retest retry return revert
+    reverted review reviewed rewrite roll rollback run running runs sample save saved scan scratch script scripts search server setup
+    share ship shipped shorten sign simplify skip snippet solution solve solved source split squash stack stage status stick submit suite
+    suites summarise summarize summary sup support switch sync syntax tag task tasks terminal test tested testing tests text tidy title
+    todo todos trace traceback translate trim tweak types typo typos ui undo unit unused update updated updates upgrade validate value
+    values variable variables verbose verify version view warning warnings watch wrap write writes writing written wrote
     """
 )
-_OTHER = _words(
+_OTHER = words_of(
     """
     hä fehlt rot
     aber ach alle allem allen alles als also am an anders auch auf aus ausführen bei beide beiden beim bereit
@@ -178,7 +161,7 @@ _OTHER = _words(
     acuerdo mille muchas большое очень понятно
     """
 )
-_PHRASES = _words(
+_PHRASES = words_of(
     """
     ございます
     继续 好的 好 再试一次 再试 试试 一次 一下 谢谢 谢了 多谢 是的 不是 是 不 对 对的 可以 提交 运行 测试 修复 修正 错误 报错 为什么
@@ -192,7 +175,7 @@ _PHRASES = _words(
     설명 보여 안녕하세요 안녕 됐어 맞아 다음 요 을 를 이 가 은 는
     """
 )
-_CONTINUE = _words(
+_CONTINUE = words_of(
     """
     continue continuing resume next left off going proceed remaining task tasks todo todos working where pick
     plan status weiter weitermachen nächstes nächste nächster wo geblieben suite suivante prochaine reprends
@@ -248,7 +231,7 @@ _WHO = re.compile(
     r"\W*(?:(?:and|so|ok|hey|und|also|hi)\W+)*(?:who|whose|whom|wer|wem|wen|wessen)(?:['\u2019]s)?\b(?P<rest>[^.?!\n]*)",
     re.IGNORECASE,
 )
-_ATTRIBUTES = _words(
+_ATTRIBUTES = words_of(
     """
     version versions release port ports url urls address host hostname ip password passwords secret token key path folder id number size
     limit timeout interval rate license licence budget price cost
@@ -260,7 +243,7 @@ _OF = re.compile(
     r"\W*(?:of|for|von|vom|f[uü]r|des|der)\s+(?:(?:the|our|de[rnms]|das|die|unser\w*)\s+)?(?P<owner>[^\W_]+)",
     re.IGNORECASE,
 )
-_GRAMMAR = _words(
+_GRAMMAR = words_of(
     """
     s re ll ve d t is are was were will would can could should shall may might must has have had did do does done be been being the a an of
     in on at to for from with by and or not no next last first else again now here there today tomorrow tonight yesterday we us our i me my

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from lamina_engine.chunks.handoffs import HANDOFFS
 from lamina_engine.chunks.reading import chunks_at
 from lamina_engine.clock import MISSING_US
-from lamina_engine.context.bootstrap import HANDOFFS
 from lamina_engine.context.leftovers import find_open_points
-from lamina_engine.context.memories import day_text, item_of_chunk, shorten_item
+from lamina_engine.context.memories import day_text, item_of_chunk, shorten_item, types_ending
 from lamina_engine.context.retrospect import asks_for_decisions, asks_for_last, asks_for_open, may_ask_for_time
 from lamina_engine.context.tokens import count_tokens
 from lamina_engine.recall.pipeline import list_chunks, recall_rows
@@ -39,7 +39,7 @@ _OPEN_SESSIONS: Final = 4
 """Sessions whose open points are told."""
 _DECISIONS: Final = 12
 _LASTING: Final = ("decision", "insight")
-"""How the types end of what was decided and found."""
+"""Last words of the types of what was decided and found."""
 _NOTES: Final = 5
 """Memories of a time without sessions and decisions."""
 _LEAST: Final = 120
@@ -60,9 +60,11 @@ def history_items(
 ) -> list[Item]:
     """Return what a question about the work itself is told; none for other prompts."""
     if asks_for_open(prompt):
-        return _open_items(_entries(memory, session, scope, now_us), now_us, budget)
+        return _open_items(_entries(memory, session, scope, now_us), now_us, memory.config.tz, budget)
     if asks_for_last(prompt):
-        return _share_tokens([_item(each, now_us) for each in _entries(memory, session, scope, now_us)[:1]], budget)
+        return _share_tokens(
+            [_item(each, now_us, memory.config.tz) for each in _entries(memory, session, scope, now_us)[:1]], budget
+        )
     if may_ask_for_time(prompt) and (window := _find_time(memory, prompt, now_us)) is not None:
         return _items_of_time(memory, prompt, window, session, scope, now_us, budget)
     return []
@@ -82,23 +84,26 @@ def _items_of_time(
     entries = _entries(memory, session, scope, now_us, window)[:_SESSIONS]
     told = "\n".join(each.chunk.text for each in entries if each.is_handoff)
     since = {"created_at": {"gte": window.start_us / 1e6, "lt": window.end_us / 1e6}}
-    where = scope.filter({"type": {"in": _lasting_types(memory)}, **since})
+    where = scope.filter({"type": {"in": types_ending(memory, _LASTING)}, **since})
     decisions = [
-        item_of_chunk(chunk, "history", now_us)
+        item_of_chunk(chunk, "history", now_us, memory.config.tz)
         for chunk in list_chunks(memory, where, _DECISIONS, now_us=now_us)
         if not chunk.title or chunk.title.rstrip(" …") not in told
     ]
-    done = [_item(each, now_us) for each in entries]
+    done = [_item(each, now_us, memory.config.tz) for each in entries]
     found = [*decisions, *done] if asks_for_decisions(prompt) else [*done, *decisions]
     if not found:
         mine = scope.filter({})
         options: dict[str, Any] = {"where": mine} if mine else {}
         rows = recall_rows(memory, prompt, profile="default", k=_NOTES, now=now_us / 1e6, **options).rows
-        found = [item_of_chunk(chunk, "history", now_us) for chunk in chunks_at(memory.view(), rows[rows >= 0])]
+        found = [
+            item_of_chunk(chunk, "history", now_us, memory.config.tz)
+            for chunk in chunks_at(memory.view(), rows[rows >= 0])
+        ]
     return _share_tokens(found, budget)
 
 
-def _open_items(entries: list[_Entry], now_us: int, budget: int) -> list[Item]:
+def _open_items(entries: list[_Entry], now_us: int, tz: str, budget: int) -> list[Item]:
     found: list[Item] = []
     known: set[str] = set()
     for place, each in enumerate(entries):
@@ -107,7 +112,7 @@ def _open_items(entries: list[_Entry], now_us: int, budget: int) -> list[Item]:
         points = list(_points_of(each))
         new = [point for point in points if point.lower() not in known]
         known.update(point.lower() for point in points)
-        item = _item(each, now_us)
+        item = _item(each, now_us, tz)
         if points and not new:
             continue
         if not points:
@@ -116,7 +121,7 @@ def _open_items(entries: list[_Entry], now_us: int, budget: int) -> list[Item]:
             elif each.is_handoff and "## " not in each.chunk.text:
                 found.append(item)  # a person wrote it
             continue
-        lines = "\n".join(f"- {point}{_spoken_of_again(point, entries[:place])}" for point in new)
+        lines = "\n".join(f"- {point}{_spoken_of_again(point, entries[:place], tz)}" for point in new)
         head = each.chunk.text.partition("\n")[0] if each.is_handoff else ""
         found.append(replace(item, text=f"{head}\nLeft open on {item.date}:\n{lines}".strip()))
     return _share_tokens(found, budget)
@@ -129,11 +134,11 @@ def _points_of(entry: _Entry) -> list[str]:
     return list(dict.fromkeys(point for point in open_points(entry.chunk.text) if not point.endswith(":")))
 
 
-def _spoken_of_again(point: str, later: list[_Entry]) -> str:
+def _spoken_of_again(point: str, later: list[_Entry], tz: str) -> str:
     """Return a remark for a point of which a later session spoke."""
     for each in reversed(later):  # the next one first
         if Talk([each.chunk.text]).speaks_of(point):
-            return f" (spoken of again on {day_text(each.at_us)})"
+            return f" (spoken of again on {day_text(each.at_us, tz)})"
     return ""
 
 
@@ -158,19 +163,12 @@ def _entries(
     return sorted(found.values(), key=lambda each: (-each.at_us, each.chunk.id))
 
 
-def _lasting_types(memory: Memory) -> list[str]:
-    """Return the types of decisions and insights that a vault has."""
-    table, snapshot = memory.view().categories, memory.view().snapshot
-    table.column(snapshot, "type")  # it reads the names
-    return [name for name in table.values("type") if name.endswith(_LASTING)]
-
-
 def _moment(chunk: Chunk) -> int:
     return chunk.created_at_us if chunk.created_at_us is not None else MISSING_US
 
 
-def _item(entry: _Entry, now_us: int) -> Item:
-    return item_of_chunk(entry.chunk, "history", now_us)
+def _item(entry: _Entry, now_us: int, tz: str) -> Item:
+    return item_of_chunk(entry.chunk, "history", now_us, tz)
 
 
 def _share_tokens(items: list[Item], budget: int) -> list[Item]:

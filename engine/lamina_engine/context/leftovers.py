@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
+from lamina_engine.chunks.handoffs import HANDOFFS
 from lamina_engine.clock import US_PER_DAY
 from lamina_engine.context.memories import item_of_chunk, newest_chunks
 from lamina_engine.recall.pipeline import list_chunks
@@ -28,9 +29,7 @@ _TURNS: Final = 400
 """Newest turns that are read for what was said since; handoffs before them are left alone."""
 
 
-def find_leftovers(
-    memory: Memory, types: Sequence[str], last: Sequence[Chunk], scope: Scope, now_us: int, agent: str | None
-) -> list[Item]:
+def find_leftovers(memory: Memory, last: Sequence[Chunk], scope: Scope, now_us: int, agent: str | None) -> list[Item]:
     """Return handoffs before the last, cut to the points that nobody took up since."""
     from lamina_engine.sessions.closures import Talk
     from lamina_engine.sessions.turns import CONVERSATION
@@ -39,7 +38,7 @@ def find_leftovers(
         return []
     known = {chunk.id for chunk in last}
     handoffs = [
-        chunk for chunk in newest_chunks(memory, list(types), _SESSIONS, scope, agent=agent)
+        chunk for chunk in newest_chunks(memory, list(HANDOFFS), _SESSIONS, scope, agent=agent)
         if chunk.id not in known and chunk.created_at_us is not None and now_us - chunk.created_at_us <= _DAYS * US_PER_DAY
     ]  # fmt: skip
     turns = list_chunks(memory, scope.filter({"type": CONVERSATION}), _TURNS, now_us=now_us) if handoffs else []
@@ -58,7 +57,7 @@ def find_leftovers(
             is_silent = not any(since.touches(point) for point in points)
             head = "Left open, and not spoken of since:" if is_silent else "Left open:"
             text = "\n".join([head, *(f"- {point}" for point in points)])
-            items.append(replace(item_of_chunk(chunk, "task", now_us), text=text))
+            items.append(replace(item_of_chunk(chunk, "task", now_us, memory.config.tz), text=text))
     return items
 
 

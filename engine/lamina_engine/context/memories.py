@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import replace
 
-from lamina_engine.clock import MISSING_US, US_PER_S, format_instant
+from lamina_engine.clock import MISSING_US, US_PER_S, format_local
 from lamina_engine.context.rendering import Item, age_text, render_item
 from lamina_engine.context.scope import Scope, known_projects
 from lamina_engine.context.tokens import count_tokens
@@ -27,12 +27,12 @@ _TASKS: Final = 8
 _DONE: Final = frozenset({"done", "closed", "complete", "completed", "cancelled", "canceled", "abandoned", "resolved"})
 
 
-def item_of_chunk(chunk: Chunk, part: str, now_us: int, score: float | None = None) -> Item:
-    """Return a chunk, or a hit and its score, as an item of a part."""
+def item_of_chunk(chunk: Chunk, part: str, now_us: int, tz: str, score: float | None = None) -> Item:
+    """Return a chunk, or a hit and its score, as an item of a part, dated in a zone."""
     return Item(
         part=part, id=chunk.id, text=chunk.text.strip("\n"), type=chunk.type, collection=chunk.collection,
         source=_source(chunk.source, chunk.session),
-        date=day_text(chunk.created_at_us), age=_age(chunk.created_at_us, now_us),
+        date=day_text(chunk.created_at_us, tz), age=_age(chunk.created_at_us, now_us),
         freshness=chunk.freshness or UNVERIFIED, needs_review=chunk.needs_review,
         score="" if score is None else f"{score:.2f}", title=chunk.label or "",
     )  # fmt: skip
@@ -44,6 +44,13 @@ def newest_chunks(
     """Return the newest chunks of some types, by their date; none that is snoozed."""
     where: dict[str, Any] = {"type": {"in": types}, **({"agent": agent} if agent else {})}
     return list_chunks(memory, scope.filter(where), limit, now_us=memory.clock.now_us())
+
+
+def types_ending(memory: Memory, words: Collection[str]) -> list[str]:
+    """Return the types that a vault has whose last word is one of some: ``architecture_decision``."""
+    table, snapshot = memory.view().categories, memory.view().snapshot
+    table.column(snapshot, "type")  # it reads the names
+    return [name for name in table.values("type") if name.rpartition("_")[2].removesuffix("s") in words]
 
 
 def active_task(memory: Memory, scope: Scope) -> Chunk | None:
@@ -75,8 +82,8 @@ def fact_items(memory: Memory, prompt: str, now_us: int) -> list[Item]:
     return [
         Item(
             part="facts", id=f"fact:{answer.id}", type="fact",
-            text=f"{answer.subject} · {answer.predicate} · {answer.object}{until_text(answer.valid_to_us)}",
-            collection="facts", source=answer.source, date=day_text(answer.valid_from_us),
+            text=f"{answer.subject} · {answer.predicate} · {answer.object}{until_text(answer.valid_to_us, memory.config.tz)}",
+            collection="facts", source=answer.source, date=day_text(answer.valid_from_us, memory.config.tz),
             age=_age(answer.valid_from_us, now_us), freshness=UNVERIFIED,
         )
         for answer in found if answer.asked and answer.status == "active"
@@ -147,11 +154,11 @@ def _age(created_us: int | None, now_us: int) -> str:
     return age_text(max(now_us - created_us, 0) / US_PER_S if known and created_us is not None else None)
 
 
-def until_text(valid_to_us: int | None) -> str:
+def until_text(valid_to_us: int | None, tz: str) -> str:
     """Return until when a fact holds, to be said behind it; empty where it has no end."""
-    return f" (until {day_text(valid_to_us)})" if valid_to_us is not None else ""
+    return f" (until {day_text(valid_to_us, tz)})" if valid_to_us is not None else ""
 
 
-def day_text(created_us: int | None) -> str:
-    """Return the day of an instant, ISO 8601; empty where unknown."""
-    return (format_instant(created_us) or "")[:10]
+def day_text(created_us: int | None, tz: str) -> str:
+    """Return the day of an instant in a zone, ISO 8601; empty where unknown."""
+    return "" if created_us in (None, MISSING_US) else format_local(created_us, tz)[:10]

@@ -31,8 +31,8 @@ _SMALL: Final = 5
 
 def vault_overview(memory: Memory, scope: Scope, now_us: int) -> list[Item]:
     """Return the overview as one item, none for a vault without chunks."""
-    view = memory.view()
-    node = parse_filter(scope.filter({}), memory.config.tz, now_us)
+    view, tz = memory.view(), memory.config.tz
+    node = parse_filter(scope.filter({}), tz, now_us)
     rows = np.flatnonzero(evaluate(node, view, live_mask(view, node, invalidated=False, now_us=now_us)))
     if not rows.size:
         return []
@@ -40,23 +40,23 @@ def vault_overview(memory: Memory, scope: Scope, now_us: int) -> list[Item]:
     dated = created[created != MISSING_US]
     newest = int(dated.max()) if dated.size else None
     sources = _sources(view, rows)
-    lines = [_extent(len(rows), len(sources), dated)]
+    lines = [_extent(len(rows), len(sources), dated, tz)]
     if len(sources) >= _SMALL:
         lines.append(f"Folders: {_folders(sources)}")
     order = rows[np.lexsort((rows, created))][::-1]  # undated ones, by the least number there is, come last
-    lines += ["Newest:", *_lines(view, order[:_READ], _NEWEST)]
+    lines += ["Newest:", *_lines(view, order[:_READ], _NEWEST, tz)]
     age = age_text(None if newest is None else max(now_us - newest, 0) / US_PER_S)
     name = memory.config.name or memory.root.name
     return [
-        Item("overview", ID, "\n".join(lines), TYPE, "", name, day_text(newest), age, "fresh", title="What this vault holds")
+        Item("overview", ID, "\n".join(lines), TYPE, "", name, day_text(newest, tz), age, "fresh", title="What this vault holds")
     ]  # fmt: skip
 
 
-def _extent(chunks: int, sources: int, dated: I64) -> str:
+def _extent(chunks: int, sources: int, dated: I64, tz: str) -> str:
     size = f"{sources:,} sources, {chunks:,} chunks" if sources else f"{chunks:,} chunks"
     if not dated.size:
         return f"{size}, undated"
-    first, last = day_text(int(dated.min())), day_text(int(dated.max()))
+    first, last = day_text(int(dated.min()), tz), day_text(int(dated.max()), tz)
     return f"{size}, of {first}" if first == last else f"{size}, from {first} to {last}"
 
 
@@ -75,7 +75,7 @@ def _folders(sources: Counter[str]) -> str:
     return ", ".join(parts[:_FOLDERS]) + (f", and {len(parts) - _FOLDERS} more" if len(parts) > _FOLDERS else "")
 
 
-def _lines(view: View, rows: I64, most: int) -> list[str]:
+def _lines(view: View, rows: I64, most: int, tz: str) -> list[str]:
     """Return a line for each of the first sources: date, title, source and id."""
     found: dict[str, str] = {}
     for chunk in chunks_at(view, rows):
@@ -83,7 +83,7 @@ def _lines(view: View, rows: I64, most: int) -> list[str]:
         if name not in found:
             title = chunk.title or chunk.text.strip().partition("\n")[0][:80]
             place = f" ({chunk.source})" if chunk.source else ""
-            found[name] = f"- {day_text(chunk.created_at_us) or 'undated'} {title}{place} {chunk.id}"
+            found[name] = f"- {day_text(chunk.created_at_us, tz) or 'undated'} {title}{place} {chunk.id}"
         if len(found) == most:
             break
     return list(found.values())

@@ -11,18 +11,14 @@ from __future__ import annotations
 
 import re
 
-from lamina_engine.context.content import asks
+from lamina_engine.context.content import asks, words_of
 
 _MOST_CHARS = 200
 """A question about the work is short; what is longer is about something."""
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
 _ASKING = (
-    _words(
+    words_of(
         """
         what whats which else s is are was were there the still yet any anything something things thing points point items item issues issue
         questions question tasks task work stuff left open outstanding pending remaining remains remain unfinished unresolved undone
@@ -30,7 +26,7 @@ _ASKING = (
         project here from last session sessions leave all everything please can you and so ok now currently loose ends
         """
     ),
-    _words(
+    words_of(
         """
         was ist sind wäre noch offen offene offenen offenes punkte dinge aufgaben themen fragen sachen es gibt gab steht stehen aus an
         fehlt fehlen zu tun machen erledigen bleibt bleiben übrig haben hab wir ich welche welches welcher zeig zeige mir nenne liste

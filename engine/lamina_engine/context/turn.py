@@ -132,7 +132,7 @@ def _inject(
         budget = settings.budget_ceiling if history else budget
         fill = BlockFill("turn", budget, state.shown)
         if task is not None:
-            fill.take_cut([item_of_chunk(task, "task", now_us)], budgets.task_budget(budget))
+            fill.take_cut([item_of_chunk(task, "task", now_us, memory.config.tz)], budgets.task_budget(budget))
         fill.take(facts)
         fill.take(history)
         if mode in _OPEN:
@@ -177,7 +177,7 @@ def _results(memory: Memory, evidence: Evidence, settings: Injection, scope: Sco
         factor = multiplier(chunk.freshness, penalties) if penalties is not None and chunk.collection == _CODE else 1.0
         if chunk.type == TASK or factor <= 0.0 or chunk.role == INDEX or not scope.holds(chunk.project, chunk.text):
             continue
-        item = item_of_chunk(chunk, "search", now_us, confidence)
+        item = item_of_chunk(chunk, "search", now_us, memory.config.tz, confidence)
         created = chunk.created_at_us if chunk.created_at_us is not None else MISSING_US
         result = Result(item, score, confidence, chunk.source, shared, created, chunk.session)
         found.append((score * factor, created, result))

@@ -16,7 +16,7 @@ from lamina_engine.chunks.batch import ChunkBatch
 from lamina_engine.clock import parse_instant
 from lamina_engine.errors import IngestError, InvalidArgument, name_cause
 from lamina_engine.graph.log import Draft, LinkCounts, sync
-from lamina_engine.graph.registry import STANDARD, Registry
+from lamina_engine.graph.registry import STANDARD
 from lamina_engine.index.state import ACTIVE
 from lamina_engine.reports import Problem, Report
 
@@ -46,7 +46,7 @@ class BeadsReport(Report):
     problems: list[Problem] = field(default_factory=list)
 
 
-def import_beads(memory: Memory, path: Path, *, registry: Registry = STANDARD) -> BeadsReport:
+def import_beads(memory: Memory, path: Path) -> BeadsReport:
     """Import an export of Beads: one JSON issue per line, optionally gzipped.
 
     Broken lines and dependencies on missing issues are reported; everything else is imported. Links of origin ``beads``
@@ -60,9 +60,9 @@ def import_beads(memory: Memory, path: Path, *, registry: Registry = STANDARD) -
         written = writing.write(memory, _batch(memory, alive))
         report.added, report.updated, report.unchanged = written.added, written.updated, written.unchanged
     _remove(memory, issues.keys() - alive.keys())
-    drafts = list(_links(memory, alive, path.name, report.problems, registry))
-    relations = sorted({relation.name for relation in registry})
-    report.links = sync(memory, drafts, origin=ORIGIN, relations=relations, registry=registry, redacted=True)
+    drafts = list(_links(memory, alive, path.name, report.problems))
+    relations = sorted({relation.name for relation in STANDARD})
+    report.links = sync(memory, drafts, origin=ORIGIN, relations=relations, redacted=True)
     return report
 
 
@@ -171,7 +171,7 @@ def _remove(memory: Memory, identities: Iterable[str]) -> None:
 
 
 def _links(
-    memory: Memory, issues: Mapping[str, dict[str, Any]], source: str, problems: list[Problem], registry: Registry
+    memory: Memory, issues: Mapping[str, dict[str, Any]], source: str, problems: list[Problem]
 ) -> Iterator[Draft]:
     """Yield the links of all dependencies.
 
@@ -187,7 +187,7 @@ def _links(
                 message = f"{name} depends on {to!r} ({kind!r}), which is not in the file; not linked"
                 problems.append(Problem(source, "dependency", message))
                 continue
-            relation = registry.imported(ORIGIN, kind)
+            relation = STANDARD.imported(ORIGIN, kind)
             first, second = (to, name) if relation.name == "causal" else (name, to)
             try:
                 created = parse_instant(made) if _text(made) else None

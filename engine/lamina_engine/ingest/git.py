@@ -310,9 +310,9 @@ class Repository:
             raise IngestError(f"git cannot find where the history of {str(self.root)!r} ends: {error}") from error
 
 
-def find_repository(path: Path, *, timeout_s: float = TIMEOUT_S) -> Repository | None:
+def find_repository(path: Path) -> Repository | None:
     """Return the repository whose work tree holds a path, or None; see `examine_repository`."""
-    found = examine_repository(path, timeout_s=timeout_s)
+    found = examine_repository(path)
     return found if isinstance(found, Repository) else None
 
 

@@ -18,7 +18,7 @@ from lamina_engine.errors import IngestError, InvalidArgument, name_cause
 from lamina_engine.graph import links, log
 from lamina_engine.graph.links import links_of
 from lamina_engine.graph.log import Draft, LinkCounts
-from lamina_engine.graph.registry import IMPORTED, STANDARD, Registry
+from lamina_engine.graph.registry import IMPORTED, STANDARD
 from lamina_engine.index.state import ACTIVE, INVALIDATED
 from lamina_engine.ingest import adding, taskfile
 from lamina_engine.ingest.taskfile import CorruptTasks, Edge, Node, Raw, TaskFile
@@ -58,7 +58,7 @@ class TasksReport(Report):
     problems: list[Problem] = field(default_factory=list)
 
 
-def import_tasks(memory: Memory, path: Path, *, recover: bool = False, registry: Registry = STANDARD) -> TasksReport:
+def import_tasks(memory: Memory, path: Path, *, recover: bool = False) -> TasksReport:
     """Import a task file.
 
     Tasks become chunks of type ``agent_task`` with the task's id; unknown fields go to their metadata. Marks of
@@ -79,12 +79,12 @@ def import_tasks(memory: Memory, path: Path, *, recover: bool = False, registry:
         return report
     except OSError as error:
         raise IngestError(f"{path} cannot be read ({name_cause(error)}); give the JSON file of a task graph") from error
-    _set_aside_edges(file, registry)
+    _set_aside_edges(file)
     report.problems += [Problem(path.name, "record", message) for message in file.problems]
     report.ids = list(file.nodes)
     if file.nodes:
         _write_nodes(memory, file, report)
-    _write_links(memory, file, report, registry)
+    _write_links(memory, file, report)
     report.removed = _remove_unlisted(memory, path, file)
     _keep_rest(memory, path, file)
     return report
@@ -98,12 +98,12 @@ def _rename_corrupt(path: Path) -> Path:
     return aside
 
 
-def _set_aside_edges(file: TaskFile, registry: Registry) -> None:
+def _set_aside_edges(file: TaskFile) -> None:
     """Set edges aside that cannot be links: of unknown relations, and of a task to itself."""
     kept: list[Edge] = []
     for edge in file.edges:
         try:
-            registry.imported(ORIGIN, edge.relation)
+            STANDARD.imported(ORIGIN, edge.relation)
             message = f"task {edge.source!r} is linked to itself" if edge.source == edge.target else None
         except InvalidArgument as error:
             message = str(error)
@@ -256,10 +256,10 @@ def _invalidate(memory: Memory, marks: Sequence[tuple[str, str, str, bool]]) -> 
 # ---------------------------------------------------------------------- links
 
 
-def _write_links(memory: Memory, file: TaskFile, report: TasksReport, registry: Registry) -> None:
+def _write_links(memory: Memory, file: TaskFile, report: TasksReport) -> None:
     best: dict[tuple[str, str, str], Draft] = {}
     for edge in file.edges:
-        relation = registry.imported(ORIGIN, edge.relation)
+        relation = STANDARD.imported(ORIGIN, edge.relation)
         ends = (edge.source, edge.target)
         if relation.symmetric:
             ends = (min(ends), max(ends))
@@ -275,9 +275,9 @@ def _write_links(memory: Memory, file: TaskFile, report: TasksReport, registry: 
         and (link.source, link.target, link.relation) not in best
     ]  # fmt: skip
     if best:
-        report.links.add(log.write(memory, list(best.values()), origin=ORIGIN, registry=registry))
+        report.links.add(log.write(memory, list(best.values()), origin=ORIGIN))
     if gone:
-        report.links.add(log.withdraw(memory, gone, origin=ORIGIN, registry=registry))
+        report.links.add(log.withdraw(memory, gone, origin=ORIGIN))
 
 
 # ---------------------------------------------------------------------- what belongs to no task

@@ -11,11 +11,11 @@ import numpy as np
 from msgspec import Struct
 
 from lamina_engine.arguments import text_of, whole_of
-from lamina_engine.chunks.handoffs import HANDOFF, INSIGHT, is_derived
+from lamina_engine.chunks.handoffs import HANDOFFS, INSIGHT, is_derived
 from lamina_engine.chunks.identities import list_some
 from lamina_engine.chunks.reading import chunks_at
 from lamina_engine.clock import MISSING_US, US_PER_DAY, Instant, parse_instant
-from lamina_engine.errors import AmbiguousId, InvalidArgument, SessionNotFound, describe_value
+from lamina_engine.errors import AmbiguousId, InvalidArgument, SessionNotFound
 from lamina_engine.index.row_columns import NO_VALUE
 from lamina_engine.results import Chunk, Session
 from lamina_engine.stored_json import read_json
@@ -156,22 +156,19 @@ def _full_name(view: View, beginning: str, **scope: Any) -> str | None:
     return fitting[0] if fitting else None
 
 
-def previous_session(
-    view: View, name: str | None, project: str | None, before_us: int | None = None
-) -> SessionRows | None:
+def previous_session(view: View, name: str | None, project: str | None) -> SessionRows | None:
     """Return the last session that began before another of its project; None for the first.
 
     Without ``name``, or where the vault has not read it yet, the newest session is returned.
     """
     known = next(find_sessions(view, session=name), None) if name is not None else None
-    if known is not None:
-        project = project if project is not None else known.info.project
-        before_us = known.info.started_at_us if before_us is None else before_us
+    before_us = None if known is None else known.info.started_at_us
+    if known is not None and project is None:
+        project = known.info.project
     for session in find_sessions(view, project=project):
-        earlier = before_us is None or (
-            session.info.started_at_us is not None and session.info.started_at_us < before_us
-        )
-        if session.info.session != name and earlier:
+        started_us = session.info.started_at_us
+        is_earlier = before_us is None or (started_us is not None and started_us < before_us)
+        if session.info.session != name and is_earlier:
             return session
     return None
 
@@ -184,15 +181,14 @@ def find_handoff(memory: Memory, session: str | None, project: str | None) -> li
         if newest is None:
             raise SessionNotFound("no session has been read yet; `lamina ingest` reads transcripts")
         session = newest.info.session
-    elif not isinstance(session, str):
-        raise InvalidArgument(f"{describe_value('session', session)}; give text, or None for the newest")
     else:
+        text_of(session, "session")
         session = session_of(view, session, project=project).info.session
-    rows = handoff_rows(view, session, project, (HANDOFF, "handoff", INSIGHT))
+    rows = handoff_rows(view, session, project, (*HANDOFFS, INSIGHT))
     return chunks_at(view, rows) if len(rows) else []
 
 
-def handoff_rows(view: View, session: str, project: str | None, types: Sequence[str] = (HANDOFF, "handoff")) -> I64:
+def handoff_rows(view: View, session: str, project: str | None, types: Sequence[str] = HANDOFFS) -> I64:
     """Return the rows of what sums a session up, in the order of the types."""
     table = view.categories
     rows = np.flatnonzero(_filter_rows(view, session, project, None, None, None))

@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from lamina_engine.chunks.handoffs import HANDOFFS
 from lamina_engine.sessions.events import (
     Event,
     FileName,
@@ -24,7 +25,7 @@ from lamina_engine.sessions.events import (
 )
 from lamina_engine.sessions.outcomes import SHELLS, outcome_facts
 from lamina_engine.sessions.streams import Unreadable, decoder_of
-from lamina_engine.sessions.tooltext import HANDOFF_TYPES, IMAGE, file_of, list_entries, result_text, text_of
+from lamina_engine.sessions.tooltext import IMAGE, file_of, list_entries, result_text, text_of
 
 AGENT: Final = "claude-code"
 NAME: Final = "claude-code"
@@ -321,7 +322,7 @@ class ClaudeCodeReader:
             elif name in _TASKS:
                 key, status = text_of(arguments.get("taskId")), text_of(arguments.get("status"))
                 facts["task"] = [key or "", status or "", text_of(arguments.get("subject")) or ""]
-            elif name.endswith("memory_add") and arguments.get("type") in HANDOFF_TYPES:
+            elif name.endswith("memory_add") and arguments.get("type") in HANDOFFS:
                 facts["handoff"] = True
             if name in _SPAWNERS:
                 facts["spawn"] = spawn_facts(ref, at, arguments)

@@ -6,9 +6,10 @@ from typing import Any, Final
 
 import msgspec
 
+from lamina_engine.chunks.handoffs import HANDOFFS
 from lamina_engine.sessions.events import Event
 from lamina_engine.sessions.outcomes import SHELLS, outcome_facts
-from lamina_engine.sessions.tooltext import HANDOFF_TYPES, file_of, list_entries, patched_files
+from lamina_engine.sessions.tooltext import file_of, list_entries, patched_files
 
 _PLANS: Final = frozenset({"TodoWrite", "todowrite", "update_plan", "update_todo", "write_todos"})
 
@@ -24,7 +25,7 @@ def call_event(name: str, ref: str | None, arguments: Any, at: str | None, at_us
     files = patched_files(arguments)
     if files:
         facts["files"] = files
-    if name.endswith("memory_add") and isinstance(arguments, dict) and arguments.get("type") in HANDOFF_TYPES:
+    if name.endswith("memory_add") and isinstance(arguments, dict) and arguments.get("type") in HANDOFFS:
         facts["handoff"] = True
     entries = list_entries(arguments) if name in _PLANS else None
     if entries is not None:

@@ -16,7 +16,6 @@ JSON_CHARS: Final = 200
 MARGIN_CHARS: Final = 16_384
 """Characters behind those kept that are searched for secrets with them: one that a border cuts is masked as a whole."""
 IMAGE: Final = "[Image]"
-HANDOFF_TYPES: Final = ("handoff", "agent_handoff")
 """Types of a memory by which an agent hands its session over itself."""
 
 _MAIN_ARGUMENTS: Final = ("command", "cmd", "pattern", "file_path", "query", "url")

@@ -224,19 +224,20 @@ def _seen_us(memory: Memory, vault: str) -> int:
     """Return the newest moment of a vault that this one has seen; -1 for a stranger."""
     snapshot = memory.view().snapshot
     found = snapshot.manifest.last_us if snapshot.manifest.vault == vault else -1
-    for text in _details(snapshot, IMPORT):
+    for text in _imports(snapshot):
         said = msgspec.json.decode(text)
         if said["vault"] == vault:
             found = max(found, said["until_us"])
     return found
 
 
-def _details(snapshot: Snapshot, kind: str) -> Iterator[str]:
+def _imports(snapshot: Snapshot) -> Iterator[str]:
+    """Yield the details of the imports that a vault has seen."""
     for segment in snapshot.segments("events"):
         column = segment.column("kind")
         names = column.dictionary.to_pylist()
-        if kind in names:
-            offsets = np.flatnonzero(columns.numbers(column.indices) == names.index(kind))
+        if IMPORT in names:
+            offsets = np.flatnonzero(columns.numbers(column.indices) == names.index(IMPORT))
             yield from segment.values("detail", offsets)
 
 

@@ -873,3 +873,18 @@ def test_a_folder_whose_name_is_no_utf8_gets_what_belongs_to_no_project(vault: V
     folder = Path("/elsewhere") / os.fsdecode(b"caf\xe9")
     assert [item.id for item in vault.inject("which port does the planner use?", "s", repo=folder).items] == ["ours"]
     assert vault.bootstrap("t", repo=folder).mode != "failed"
+
+
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "America/New_York", "UTC"])
+def test_a_day_is_told_as_the_vaults_zone_has_it(tmp_path: Path, zone: str) -> None:
+    """In Berlin March 3 begins on March 2 of UTC."""
+    clock, root, told = FixedClock("2026-04-01T12:00:00Z"), tmp_path / "v", "2026-03-03"
+    with lamina.open(root, create=True, embedder="none", clock=clock):
+        (root / "vault.toml").write_text(f'tz = "{zone}"\n[embedding]\nmodel = "none"\n')
+    with lamina.open(root, clock=clock) as vault:
+        text = "We left SQLite as it could not take two writers."
+        vault.add(text, id="writers", type="decision", created_at=told)
+        vault.facts.add("Ann", "role", "pilot", valid_from=told)
+        assert [item.date for item in vault.inject("why did we leave SQLite writers?", "s").items] == [told]
+        assert [item.date for item in vault.inject("what is Ann's role?", "t").items] == [told]
+        assert {item.date for item in vault.bootstrap("u").items} == {told}
