@@ -286,6 +286,8 @@ def has_content(prompt: str) -> bool:
 
 def asks(prompt: str) -> bool:
     """Return True if a prompt asks for something known, and not only for something to be done."""
+    # without empty lines and indents: from each line end the expressions look for the next word
+    prompt = "\n".join(line for text in prompt.splitlines() if (line := text.strip()))
     return _ASKS.search(_REQUEST.sub(" ", prompt)) is not None or _REMEMBERS.search(prompt) is not None
 
 

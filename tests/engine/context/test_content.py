@@ -145,3 +145,13 @@ def test_what_is_to_be_made_is_no_question(prompt: str) -> None:
 )  # fmt: skip
 def test_an_attribute_is_asked_of_something(prompt: str, owners: list[str]) -> None:
     assert owner_words(prompt) == owners
+
+
+@pytest.mark.parametrize("blank", ["\n", "\r\n", " \n", "\t", "\n\t"])
+def test_empty_lines_cost_no_time(blank: str) -> None:
+    """From each of four thousand line ends the search read on to the last: half a minute for a prompt."""
+    started = time.perf_counter()
+    assert not asks(blank * 20_000)
+    assert not asks(f"tidy the table{blank * 20_000}then push it")
+    assert asks(f"tidy the table{blank * 20_000}\nwhat is the port of the broker")
+    assert time.perf_counter() - started < 5.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -327,3 +328,14 @@ def test_the_default_of_a_setting_is_found_where_its_entry_goes_on(settings_page
         hits = vault.recall("what is the default of max_open", k=2, per_source=None)
         assert "The default is 64." in hits[0].text
         assert hits[0].label == "Server › Settings › max_open (integer)"
+
+
+@pytest.mark.parametrize("opening", ["<!--", "<![CDATA[", "<![if x"])
+def test_what_is_never_closed_is_text_and_costs_no_time(opening: str) -> None:
+    started = time.perf_counter()
+    got = conversion.convert(f"<p>before</p><!-- aside --><p>{opening} after</p>{opening * 100_000}".encode(), "html")
+    assert isinstance(got, conversion.Converted)
+    assert "before" in got.text
+    assert "after" in got.text
+    assert "aside" not in got.text
+    assert time.perf_counter() - started < 10.0

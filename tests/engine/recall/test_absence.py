@@ -245,7 +245,7 @@ def test_wrong_ids_and_options_are_refused(world: Vault) -> None:
         ("t4-9", {"k": True}, "k=True must be a whole number"),
         ("t4-9", {"since": "2026-02-01", "until": "2026-01-01"}, "is not before until"),
         ("t4-9", {"scope": "all"}, "must be one of prefer, filter, off"),
-        ("t4-9", {"session": 3}, "must be the name of the session"),
+        ("t4-9", {"session": 3}, "session=3 is an int; give text"),
         ("t4-9", {"lanes": []}, "must name some of lexical, vector, facts"),
         ("t4-9", {"where": {"nofield": 1}}, "which no chunk of this vault has"),
         ("t4-9", {"min_confidence": 3}, "from 0 to 1"),

@@ -219,7 +219,7 @@ def test_wrong_moments_and_budgets_are_refused(diary: Vault, clock: FixedClock) 
         ({"query": 7}, "must be text"),
         ({"query": QUERY, "k": 0}, "k=0 must be a whole number from 1"),
         ({"query": QUERY, "scope": "all"}, "must be one of prefer, filter, off"),
-        ({"query": QUERY, "session": 3}, "must be the name of the session"),
+        ({"query": QUERY, "session": 3}, "session=3 is an int; give text"),
         ({"query": QUERY, "where": 3}, "where must be a mapping"),
         ({"since": None}, "is not a date; give ISO 8601"),
         ({"since": float("nan")}, "is not a date"),
