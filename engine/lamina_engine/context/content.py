@@ -206,7 +206,7 @@ _SEEKS = re.compile(
 )
 """A question of what was, or of what is ours."""
 _ASKS = re.compile(
-    r"[?？]|(?:^|[.!\n])\s*(?:(?:and|so|ok|okay|hey|hi|also|but|btw|please|und|aber|also|ach|na|bitte|sag(?:t)? mal)\b\W*)*"
+    r"[?？]|(?:^|[.!\n])\s*(?:(?:and|so|ok|okay|hey|hi|also|but|btw|please|und|aber|also|ach|na|bitte|sag(?:t)? mal)\b\W*){0,9}"
     r"(?:(?:wh?at|where|when|why|how|who)['’]?s?|which|whose|we[rmn]|wessen|was|welche[rsnm]?|wo(?:r?an|mit|rüber|für|rauf|raus|von|her|hin|zu)?"
     r"|wann|warum|wieso|weshalb|weswegen|wie|qui|quel\w*|où|quand|pourquoi|comment|qué|cuál|quién|dónde|cuándo|cómo"
     r"|(?:tell|give|remind) (?:me|us) (?:again )?(?:the|our|what|which|who|where|when|why|how)"
@@ -216,7 +216,7 @@ _ASKS = re.compile(
     re.IGNORECASE,
 )
 _REQUEST = re.compile(
-    r"(?:^|[.!?,\n])\s*(?:(?:and|so|ok|okay|hey|please)\s+)*(?:can|could|would|will)\s+you\b"
+    r"(?:^|[.!?,\n])\s*(?:(?:and|so|ok|okay|hey|please)\s+){0,9}(?:can|could|would|will)\s+you\b"
     r"(?![^.?!\n]*\b(?:tell (?:me|us) (?!if)|explain|remind|know|remember|recall|what|which|who|where|when|why|how)\b)[^.?!\n]*\?",
     re.IGNORECASE,
 )

@@ -154,4 +154,5 @@ def test_empty_lines_cost_no_time(blank: str) -> None:
     assert not asks(blank * 20_000)
     assert not asks(f"tidy the table{blank * 20_000}then push it")
     assert asks(f"tidy the table{blank * 20_000}\nwhat is the port of the broker")
+    assert not asks("!and " * 4_000)
     assert time.perf_counter() - started < 5.0

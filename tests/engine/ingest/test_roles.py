@@ -143,3 +143,9 @@ def test_a_line_of_white_space_is_read_in_linear_time() -> None:
     began = time.process_time()
     assert role_of_text(" " * 60_000 + "word", "rst") is None
     assert time.process_time() - began < 2.0  # it was 10 s
+
+
+def test_a_line_of_blanks_costs_no_time() -> None:
+    started = time.perf_counter()
+    assert role_of_text(f"{' ' * 60_000}x\n   Setup <setup>\n   Use <use>\n   Help <help>\n", "rst") == "index"
+    assert time.perf_counter() - started < 5.0
