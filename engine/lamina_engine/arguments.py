@@ -6,6 +6,7 @@ import functools
 import math
 import operator
 import os
+import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -121,11 +122,14 @@ def path_of(value: object, name: str = "path") -> Path:
 
 
 def _file_name(value: str | bytes | os.PathLike[Any], name: str) -> str:
-    """Return a path as text; one with half a surrogate pair names no file."""
+    """Return a path as text; one that the system's encoding cannot hold names no file."""
     try:
         return os.fsdecode(os.fsencode(value))
     except UnicodeEncodeError as error:
-        raise InvalidArgument(f"{name}={value!a} has half a surrogate pair, which no path has") from error
+        encoding = sys.getfilesystemencoding()
+        raise InvalidArgument(
+            f"{name}={value!a} is no file name in {encoding}; give valid Unicode, or start Python with PYTHONUTF8=1"
+        ) from error
 
 
 def paths_of(value: object, name: str = "path") -> list[str]:
