@@ -100,5 +100,5 @@ def test_a_beginning_stands_for_the_one_session_that_has_it(lexical_vault: lamin
 
 @pytest.mark.parametrize("name", ["project", "agent"])
 def test_an_empty_name_is_no_filter(lexical_vault: lamina.Vault, name: str) -> None:
-    with pytest.raises(lamina.InvalidArgument, match=f"{name} is empty"):
+    with pytest.raises(lamina.InvalidArgument, match=f"{name}='' is empty"):
         lexical_vault.sessions(**{name: ""})  # type: ignore[arg-type]
