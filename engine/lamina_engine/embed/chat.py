@@ -163,7 +163,7 @@ class Budget:
         for name in ("requests", "tokens"):
             value = getattr(self, name)
             if value is not None:
-                whole_of(value, name, 0, instead=", or None")
+                whole_of(value, name, 0, instead=" in a budget, or None")
 
     def allows(self, requests: int, tokens: int, next_tokens: int) -> bool:
         """Return True if another request fits after so many of them."""
