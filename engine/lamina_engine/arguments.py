@@ -82,7 +82,10 @@ def _whole(value: object) -> int | None:
 def whole_of(
     value: object, name: str, least: int = 1, most: int | None = None, *, of: str = "", instead: str = ""
 ) -> int:
-    """Return a whole number within bounds, as Python's; ``of`` and ``instead`` complete the message."""
+    """Return a whole number within bounds, as Python's.
+
+    ``of`` and ``instead`` complete the message.
+    """
     number = value if type(value) is int else _whole(value)  # the first is that of nearly every call
     if number is None or number < least or (most is not None and number > most):
         end = "up" if most is None else f"to {most}"
@@ -104,7 +107,7 @@ def text_of(value: object, name: str) -> str | None:
 
 
 def is_unicode(text: str) -> bool:
-    """Return whether a text is valid Unicode; Python marks undecodable bytes of file names by surrogates."""
+    """Return whether a text is valid Unicode, without half surrogate pairs."""
     try:
         text.encode()
     except UnicodeEncodeError:

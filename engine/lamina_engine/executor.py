@@ -83,7 +83,10 @@ class ProcessExecutor:
 
 
 def map_in_pool(pool: Pool, fn: Callable[[T], R], items: Iterable[T], most: int) -> Iterator[R]:
-    """Yield ``fn(item)`` of each item, in order, at most so many under way; the pool ends with it."""
+    """Yield ``fn(item)`` of each item, in order, with at most so many under way.
+
+    The pool ends with it.
+    """
     pending: deque[Future[R]] = deque()
     try:
         for item in items:

@@ -286,7 +286,7 @@ def limit_option(default: int, noun: str) -> Callable[[F], F]:
 def number_option(
     flag: str, default: float, help_: str, type_: type[int] | click.ParamType[Any] = int
 ) -> Callable[[F], F]:
-    """Return an option for a number that has a default, a whole one unless its type says otherwise."""
+    """Return the option of a number with a default, a whole one by default."""
     return click.option(flag, type=type_, default=default, show_default=True, metavar="N", help=help_)
 
 

@@ -47,7 +47,7 @@ def newest_chunks(
 
 
 def types_ending(memory: Memory, words: Collection[str]) -> list[str]:
-    """Return the types that a vault has whose last word is one of some: ``architecture_decision``."""
+    """Return the types of a vault by their last words: ``architecture_decision``."""
     table, snapshot = memory.view().categories, memory.view().snapshot
     table.column(snapshot, "type")  # it reads the names
     return [name for name in table.values("type") if name.rpartition("_")[2].removesuffix("s") in words]

@@ -251,7 +251,7 @@ def _on_a_thread(name: str, work: Callable[..., T], *args: object) -> Future[T]:
 
 
 def _map_beside(fn: Callable[[S], T], items: Iterable[S]) -> Iterator[T]:
-    """Yield ``fn(item)`` of each item in order, from a thread that works while the next ones are read."""
+    """Yield ``fn(item)`` of each item in order, made on a thread while the next are read."""
     return map_in_pool(ThreadPoolExecutor(1, thread_name_prefix="lamina-words"), fn, items, _AHEAD + 1)
 
 
