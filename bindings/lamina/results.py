@@ -12,6 +12,7 @@ from copy import copy
 from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, TypeVar, cast, overload
 
 from lamina_engine.arguments import whole_of
+from lamina_engine.errors import InvalidArgument
 
 if TYPE_CHECKING:
     import pandas as pd
