@@ -689,11 +689,11 @@ def instructs(prompt: str, reply: str) -> bool:
     """Return whether a prompt says how to do what a reply found: a decision, where edits follow."""
     if len(prompt) > _INSTRUCTION_CHARS or prompt.endswith("?") or opens_matter(prompt):
         return False
-    told = " ".join(_unquoted(each) for each in sentences(prompt) if not _reports(each))
+    told = " ".join(_unquoted(each) for each in sentences(prompt) if not reports(each))
     return bool(told) and (_SPECIFIC.search(told) is not None or _holds(_CORRECTS, told) or _holds(_SUGGESTS, reply))
 
 
-def _reports(sentence: str) -> bool:
+def reports(sentence: str) -> bool:
     """Return whether a sentence says what is so, such as a fault, and not what to do about it."""
     return _holds(_REPORT, sentence) and not _holds(_DEMAND, sentence)
 

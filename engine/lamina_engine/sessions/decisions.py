@@ -14,7 +14,7 @@ from typing import Final
 import msgspec
 
 from lamina_engine.sessions import cues
-from lamina_engine.sessions.replacements import Statement
+from lamina_engine.sessions.replacements import Statement, read_values
 
 _UNDONE: Final = 0.5
 """Share of what the edits of a decision had put in that later ones took out."""
@@ -35,6 +35,8 @@ class Remark(msgspec.Struct, frozen=True):
     """What the agent had said, to which it answers."""
     drops: str = ""
     """An earlier decision that it takes back."""
+    echo: str = ""
+    """What the agent said then, with its value: "make it 14 days" does not name its thing."""
 
 
 class _Traces(msgspec.Struct):
@@ -68,12 +70,23 @@ class Decisions:
 
     def _find_replaced(self, remark: Remark) -> Remark | None:
         """Return the last earlier decision that a remark replaces; an agent replaces no person's."""
-        statement = self._statements[remark.place] = Statement(remark.text)
+        statement = self._statements[remark.place] = Statement(remark.text, remark.echo)
         for known in reversed(self.standing):
             may = known.turn < remark.turn and remark.by_user >= known.by_user
             if may and statement.replaces(self._statements[known.place]):
                 return known
         return None
+
+    def confirm(self, turn: int, sentence: str, echo: str) -> bool:
+        """Keep with a person's decision of a turn what the agent repeats of it; False where there is none."""
+        values = read_values(sentence) & read_values(echo)
+        for place, known in enumerate(self.standing):
+            if known.turn == turn and known.by_user and not values.isdisjoint(read_values(known.text)):
+                if not known.echo:
+                    self.standing[place] = msgspec.structs.replace(known, echo=echo)
+                    self._statements[known.place] = Statement(known.text, echo)
+                return True
+        return False
 
     def withdraw(self, sentence: str, prompt: str, remark: Remark, talk: Sequence[str], put_off: list[Remark]) -> bool:
         """Drop what a sentence of a prompt gives up, settled or put off; return whether it does."""

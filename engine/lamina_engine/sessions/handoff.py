@@ -359,6 +359,8 @@ def _insights(thread: Thread, notes: SessionNotes) -> list[Derived]:
         text = f"{who}{project}{about}: {_quote_words(remark.text, 400)}"
         if remark.by_user and remark.finding and (remark.drops or len(remark.text) < _SHORT):
             text += f"\nThe agent had said: {_quote(remark.finding, 260)}"
+        if remark.echo:
+            text += f"\nThe agent then said: {_quote(remark.echo, 200)}"
         if remark.drops:
             text += f"\nIt takes back: {_quote_words(remark.drops, 200)}"
         found.append(Derived(INSIGHT, remark.turn, remark.place, _quote(remark.text, 80), text, remark.at_us))

@@ -11,6 +11,7 @@ import msgspec
 
 from lamina_engine.sessions import cues
 from lamina_engine.sessions.decisions import Decisions, Remark, chosen_options
+from lamina_engine.sessions.echoes import find_echoes, settles
 from lamina_engine.sessions.events import Event
 from lamina_engine.sessions.outcomes import SHELLS, command_parts, is_check, shorten, signature, tells_failure
 from lamina_engine.sessions.pasted import own_words
@@ -121,6 +122,10 @@ class SessionNotes:
         self._now_us: int | None = None
         self._turn = -1
         self._places = 0
+        self._put: set[str] = set()
+        """Words that the edits of this turn put into files."""
+        self._told = ""
+        """What the person typed last, for the values that the reply repeats."""
         self.question = ""
         """Asked by the agent, and not answered yet."""
         self._tools: dict[str, tuple[str, str, str]] = {}
@@ -168,8 +173,9 @@ class SessionNotes:
         text = cues.plain_prompt(typed)
         if not text:
             return
-        own = own_words(text[:_TYPED_CHARS])
+        own = self._told = own_words(text[:_TYPED_CHARS])
         self._tools.clear()
+        self._put.clear()
         self._just_mended = []
         question, self.question = self.question, ""
         reply = self.replies[-1] if self.replies else ""
@@ -273,9 +279,19 @@ class SessionNotes:
         for failure in (*(f for f in self.failures if not f.mended), *self._just_mended):
             failure.remarks = [*failure.remarks[-(_KEPT_REMARKS - 1) :], text]
         self._just_mended = []
+        for sentence, echo in find_echoes(self._told, text):
+            self._take_echo(sentence, echo)
         for sentence in cues.sentences(text) if cues.may_decide(text) else ():
             if 20 <= len(sentence) <= 500 and cues.is_agent_decision(sentence):
                 self._decide(sentence, by_user=False)
+
+    def _take_echo(self, sentence: str, echo: str) -> None:
+        """Keep what the agent repeats of the person's words, and what is settled by that."""
+        if self._decisions.confirm(self._turn, sentence, echo):
+            return
+        is_told = any(sentence in each.text for each in (*self.rules, *self.put_off))
+        if not is_told and settles(sentence, echo, self._put):
+            self._decisions.decide(msgspec.structs.replace(self._make_remark(sentence, by_user=True), echo=echo))
 
     def _decide(self, text: str, *, by_user: bool, finding: str = "") -> None:
         self._decisions.decide(self._make_remark(text, by_user=by_user, finding=finding))
@@ -312,6 +328,7 @@ class SessionNotes:
             self.put_off = [each for each in self.put_off if each.turn != self._turn or cues.is_put_off(each.text)]
             if "changed" in facts:
                 self._decisions.note_edit(self._turn, *facts["changed"])
+                self._put.update(facts["changed"][0])
             for file in facts.get("files") or ([facts["file"]] if "file" in facts else []):
                 self.edits[file] += 1
                 for failure in self.failures:

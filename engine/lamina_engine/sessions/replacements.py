@@ -3,16 +3,16 @@
 Within a session `decisions` knows what talk was about and what edits undid. Between sessions there are only the statements
 themselves, so one takes the place of another where it says so: it gives up what the other affirms, names the other's value as
 the old one, or says that something is changed to a value, and the other gives the same thing another value. Two that merely
-differ both stand.
+differ both stand. "Make it 14 days" names its thing in the reply that repeats the value: its echo.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
-from typing import Final
+from typing import Final, NamedTuple
 
 from lamina_engine import after_fork
 from lamina_engine.index.analysis import STOP_WORDS
@@ -22,7 +22,7 @@ from lamina_engine.time import changes
 
 _TOLD: Final = re.compile(
     r"(?:The person decided|Decided|A standing rule, in the person's words)(?: \(.*?\))?(?:, asked [\"“].*[\"”])?: "
-    r"[\"“](?P<told>.*)[\"”](?:\nThe agent had said: (?P<finding>.*))?"
+    r"[\"“](?P<told>.*)[\"”](?:\nThe agent had said: (?P<finding>.*))?(?:\nThe agent then said: (?P<echo>.*))?"
 )
 """An insight as `handoff` writes it."""
 _MONTH: Final = r"(?:jan|feb|mar|mär|apr|may|mai|jun|jul|aug|sep|oct|okt|nov|dec|dez)[a-zä]*\b"
@@ -30,14 +30,15 @@ _UNIT: Final = (
     r"(?:m?s|milliseconds?|sec(?:ond)?s?|min(?:ute)?s?|h|hours?|days?|weeks?|months?|years?|[kmgt]i?b|percent|rows|times|"
     r"sekunden?|minuten?|stunden?|tagen?|wochen?|monaten?|jahren?|uhr|prozent|euros?|eur|dollars?|usd|pounds?|francs?|chf|cents?)"
 )
+_DAY: Final = re.compile(
+    r"\b(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonntag)s?\b"
+)
 _VALUES: Final = (
     ("date", re.compile(
         rf"\b\d{{4}}-\d\d-\d\d\b|\b\d{{1,2}}\. ?(?:\d{{1,2}}\.(?: ?\d{{4}})?|{_MONTH})|\b\d{{1,2}}(?:st|nd|rd|th)? (?:of )?{_MONTH}|"
         rf"\b{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?\b(?!:)"
     )),
-    ("day", re.compile(
-        r"\b(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonntag)s?\b"
-    )),
+    ("day", _DAY),
     ("time", re.compile(r"\b\d{1,2}:\d\d\b|\b\d{1,2} ?(?:am|pm|uhr)\b")),
     ("number", re.compile(
         rf"(?<![\w.,-])\d+(?:[.,]\d+)*(?= ?(?:%|{_UNIT}\b))|"
@@ -46,6 +47,11 @@ _VALUES: Final = (
 )  # fmt: skip
 """Kinds of values: each is looked for in what the kinds before it left. A number without a unit may be a name: migration 12."""
 _UNITS: Final = re.compile(rf"\b{_UNIT}\b")
+_DIGITS: Final = re.compile(r"\d+(?:[.,:]\d+)*")
+_QUALIFIED: Final = re.compile(
+    r"\b(?:of|in|on|at|for|with|from|vo[nm]|im|am|bei|beim|auf|für|mit|(?<=\w{4} )de[rs]) (?:(?:the|our|de[nmrs]|die|das|eine?[nmrs]?) )?(?P<what>\w+(?: \w+)?)"
+)
+"""What a thing is told from its like by: "the retention on staging"."""
 _WHO: Final = re.compile(
     rf"\b(?:[^\W\d_]{{1,40}} ){{1,3}}(?<!is )(?<!are )(?<!was )(?<!were )(?<!been )(?<!wird )(?<!wurde )(?<!wurden )"
     rf"(?=(?:{changes.CHANGING}) (?!(?:to|from|by|back|off|on|auf|von|um)\b))"
@@ -87,6 +93,9 @@ _PLACED: Final = re.compile(
 _CLAUSE: Final = re.compile(
     r"[,;()–—?!]|:(?! ?\d)|(?<=[^\d\s]{2})\.|\b(?:because|since|so that|as it|weil|damit|denn|but|aber)\b"
 )
+_ECHO_CLAUSE: Final = re.compile(r"[,;()–—?!]|(?<=[^\d\s]{2})\.")
+"""Ends a clause of a reply, where a colon stands behind what something is said of: "release lane: level 12"."""
+_SETS: Final = re.compile(r"\A\W*(?:please |bitte )?(?:set|put|make|setze?|stelle?)\b")
 _SAID: Final = re.compile(
     r"\b(?:said|says|according to|sagt|sagte|laut) [^\W\d_]+|\b[^\W\d_]+ (?:said|says|wants|decided|sagt|sagte|will)\b"
 )
@@ -105,14 +114,38 @@ _SHARE: Final = 0.1
 """A word that more of the statements have names none of them."""
 
 
+class _Clause(NamedTuple):
+    """A clause that gives something a value."""
+
+    kind: str
+    value: str
+    about: list[str]
+    text: str
+    """Without the value."""
+    is_change: bool
+    """True where its sentence says that this is new."""
+    unit: str
+
+    @property
+    def qualifiers(self) -> frozenset[str]:
+        """Words that tell a thing from its like: "the retention on staging"."""
+        return _words(" ".join(_QUALIFIED.findall(self.text)))
+
+    @property
+    def phrases(self) -> list[list[str]]:
+        """What it is about, but for qualifiers, in words that stand together."""
+        return _split_phrases(self.text)
+
+
 @after_fork.track_property_locks
 class Statement:
     """Statement of what was settled, read for what it takes the place of."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, echo: str = "") -> None:
         found = _TOLD.match(text)
         self.told = found["told"] if found is not None else text
         self._finding = (found["finding"] or "") if found is not None else ""
+        self._echo = (found["echo"] or "") if found is not None else echo
 
     @cached_property
     def words(self) -> frozenset[str]:
@@ -148,21 +181,14 @@ class Statement:
         return frozenset(found["what"] for found in _FORMER.finditer(self.told.lower()))
 
     @cached_property
-    def _clauses(self) -> list[tuple[str, str, list[str], bool]]:
-        """Return kind, value and subject of clauses, and whether they say that this is new."""
-        found = []
-        for sentence in cues.sentences(self.told):
-            lowered = _WHO.sub(" ", _SAID.sub(" ", _FORMER.sub(" ", sentence.lower())))
-            is_change = _CHANGED.search(sentence.lower()) is not None
-            for clause in _CLAUSE.split(lowered):
-                rest = clause
-                for kind, pattern in _VALUES:
-                    values = pattern.findall(rest)
-                    rest = pattern.sub(" ", rest)
-                    if len(values) == 1:
-                        about = content_words(_UNITS.sub(" ", _CHANGED.sub(" ", rest))) + _PER.findall(rest)
-                        found.append((kind, values[0].replace(" ", ""), about, is_change))
-        return found
+    def _clauses(self) -> list[_Clause]:
+        """Return its clauses that give something a value, those of its echo with it."""
+        own = [clause for sentence in cues.sentences(self.told) for clause in _read_clauses(sentence)]
+        if self._echo:
+            values = read_values(self.told)
+            own += [clause for sentence in cues.sentences(self._echo) for clause in _read_clauses(sentence, values)]
+            own = [clause._replace(is_change=True) for clause in own]
+        return own
 
     @cached_property
     def _moves(self) -> list[tuple[frozenset[str], frozenset[str]]]:
@@ -197,19 +223,21 @@ class Statement:
         return False
 
     def _gives_another_value(self, older: Statement) -> bool:
-        for kind, value, subject, is_change in self._clauses:
-            for other_kind, other, other_subject, _ in older._clauses:
-                about, of = frozenset(subject), frozenset(other_subject)
-                if kind != other_kind or value == other or not about or not of:
-                    continue
-                is_former = any(other in former.replace(" ", "") for former in self._former)
-                if (
-                    about == of
-                    or (is_change and about <= of)
-                    or ((is_change or is_former) and subject[0] in of and len(about & of) > 1 - is_former)
-                ):
-                    return True
-        return False
+        return any(
+            self._changes_value(clause, other) for clause in self._clauses for other in older._clauses
+            if clause.kind == other.kind and clause.value != other.value and clause.about and other.about
+        )  # fmt: skip
+
+    def _changes_value(self, clause: _Clause, other: _Clause) -> bool:
+        about, of = frozenset(clause.about), frozenset(other.about)
+        is_former = any(other.value in read_values(former) or other.value in former for former in self._former)
+        if about != of and clause.qualifiers and other.qualifiers and clause.qualifiers.isdisjoint(other.qualifiers):
+            return False
+        return (
+            about == of
+            or (clause.is_change and (about <= of or _is_named_alike(clause, other)))
+            or ((clause.is_change or is_former) and clause.about[0] in of and len(about & of) > 1 - is_former)
+        )
 
     def _gives_another_place(self, older: Statement) -> bool:
         return any(
@@ -230,6 +258,86 @@ def find_replaced(texts: Sequence[str]) -> dict[int, int]:
         if last := next((each for each in later if statements[each].replaces(older, common)), None):
             found[number] = last
     return found
+
+
+def read_values(text: str) -> frozenset[str]:
+    """Return the numbers and days of a text, times and dates in parts of them."""
+    lowered = text.lower()
+    return frozenset([*_DIGITS.findall(lowered), *(day.removesuffix("s") for day in _DAY.findall(lowered))])
+
+
+def has_date(text: str) -> bool:
+    """Return whether a text names a day, or a time of one."""
+    lowered = text.lower()
+    return any(pattern.search(lowered) is not None for kind, pattern in _VALUES if kind != "number")
+
+
+def says_change(sentence: str) -> bool:
+    """Return whether a sentence says that something is not as it was."""
+    return _CHANGED.search(sentence.lower()) is not None
+
+
+def _read_clauses(sentence: str, repeated: Collection[str] | None = None) -> Iterator[_Clause]:
+    """Yield the clauses of a sentence that give one value; those of an echo give one that it has ``repeated``."""
+    lowered = _WHO.sub(" ", _SAID.sub(" ", _FORMER.sub(" ", sentence.lower())))
+    is_change, before = says_change(sentence), ""
+    for clause in _CLAUSE.split(lowered) if repeated is None else map(_cut_label, _ECHO_CLAUSE.split(lowered)):
+        rest, found = clause, list[tuple[str, str]]()
+        for kind, pattern in _VALUES:
+            values = pattern.findall(rest)
+            rest = pattern.sub(" ", rest)
+            if len(values) == 1 and (repeated is None or not read_values(values[0]).isdisjoint(repeated)):
+                found.append((kind, values[0]))
+        if repeated is not None and not found and len(bare := [each for each in _DIGITS.findall(rest) if each in repeated]) == 1:
+            rest = rest.replace(bare[0], " ")
+            found.append(("number", bare[0]))
+        text = _SETS.sub(" ", _UNITS.sub(" ", _CHANGED.sub(" ", _PER.sub(" ", rest))))
+        about = content_words(text)
+        for kind, value in found:
+            plain = _DIGITS.search(value) if kind == "number" else None
+            named = (about or content_words(before)) + _PER.findall(rest)
+            unit = _UNITS.search(rest if plain is not None else "")
+            yield _Clause(
+                kind, plain[0] if plain is not None else value.replace(" ", ""), named, text if about else before, is_change,
+                unit[0] if unit is not None else "",
+            )  # fmt: skip
+        before = text if about else before
+
+
+def _cut_label(clause: str) -> str:
+    """Return a clause from the last colon before which it need not say what it is about."""
+    parts = clause.split(":")
+    for first in range(len(parts) - 1, 0, -1):
+        rest = ":".join(parts[first:])
+        if sum(not word[0].isdigit() for word in content_words(_UNITS.sub(" ", _PER.sub(" ", rest)))) > 1:
+            return rest
+    return clause
+
+
+def _is_named_alike(clause: _Clause, other: _Clause) -> bool:
+    """Return whether two clauses name a thing by the same words, and the first none that tells it from the other's.
+
+    They begin alike, or two words stand together in both with nothing of another name before them: "raw traces" are no "old traces".
+    What only qualifies something else does not count: "the rehearsal for the harvest party".
+    """
+    if not clause.qualifiers <= {*other.about} or not (clause.unit.startswith(other.unit[:3]) or other.unit.startswith(clause.unit[:3])):
+        return False
+    here, there = clause.phrases, other.phrases
+    return here[:1] == there[:1] != [] or any(
+        one[i : i + 2] == two[j : j + 2] and (i == 0 or j == 0 or one[i - 1] == two[j - 1])
+        for one in here for two in there for i in range(len(one) - 1) for j in range(len(two) - 1)
+    )  # fmt: skip
+
+
+def _split_phrases(text: str) -> list[list[str]]:
+    """Return the words of a text that say what it is about, as they stand together."""
+    phrases: list[list[str]] = [[]]
+    for word in re.findall(r"[^\W_]+|,", _QUALIFIED.sub(" , ", text)):
+        if stems := content_words(word):
+            phrases[-1] += stems
+        else:
+            phrases.append([])
+    return [phrase for phrase in phrases if phrase]
 
 
 def _read_ended(sentence: str) -> Iterator[tuple[frozenset[str], frozenset[str]]]:

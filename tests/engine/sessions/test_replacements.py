@@ -264,7 +264,7 @@ def test_a_start_tells_what_holds_and_what_it_took_the_place_of(tmp_path: Path) 
     items = [item.text for item in vault.bootstrap(session="next").items if item.part == "insights"]
     (launch,) = [text for text in items if "launch" in text]
     (login,) = [text for text in items if "Redis" in text]
-    assert launch.partition("It takes back")[0].count("2026-12-15") == 1
+    assert launch.partition("\nThe agent then said")[0].count("2026-12-15") == 1
     assert "It takes back what was settled on 2026-10-12: The launch deadline is 2026-12-01" in launch
     assert "into PostgreSQL, table login_session" in login.partition("It takes back")[0]
     assert "It takes back what was settled on 2026-10-29: We decided to keep login sessions in Redis" in login

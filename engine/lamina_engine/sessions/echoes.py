@@ -1,0 +1,47 @@
+"""Echoes: values of a person's words that the agent's reply repeats as what holds now.
+
+"The auditor wants 45 days" settles something in no words of settling. That the reply says "done, 45 days" or "raw traces are kept
+for 45 days now" says so, and names the thing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from typing import Final
+
+from lamina_engine.sessions import cues
+from lamina_engine.sessions.replacements import has_date, read_values, says_change
+
+_LONGEST: Final = 200
+"""Characters of a sentence of a reply that is kept."""
+_BARE: Final = 4
+"""Words of a sentence that says no more than the value: "done, 45 days"."""
+_STATES: Final = re.compile(r"\b(?:is|are|stays?|ist|sind|steht|stehen|bleibt|bleiben)\b[^,;]*? \d|: *\D{0,30}\d", re.IGNORECASE)
+"""Says a value as one that lasts: what was done once has another verb."""
+
+
+def find_echoes(prompt: str, reply: str) -> Iterator[tuple[str, str]]:
+    """Yield the sentences of a prompt whose value a reply repeats, each with the sentence of the reply."""
+    if read_values(prompt).isdisjoint(read_values(reply)):
+        return
+    said = [each for each in cues.sentences(reply) if len(each) <= _LONGEST and not each.endswith("?")]
+    for sentence in cues.sentences(prompt):
+        values = read_values(sentence)
+        if values and not cues.is_question(sentence):
+            repeats = [each for each in said if not values.isdisjoint(read_values(each))]
+            yield from ((sentence, each) for each in repeats[:1])
+
+
+def settles(sentence: str, echo: str, put: Collection[str]) -> bool:
+    """Return whether a sentence that says nothing of settling does so, as its echo has it.
+
+    ``put`` are the words that edits since then put into files.
+    """
+    if cues.reports(sentence) or cues.is_cause(echo):
+        return False
+    if says_change(sentence) or says_change(echo):
+        return True
+    if has_date(sentence):  # one that nothing changed is an appointment, and passes
+        return False
+    return len(echo.split()) <= _BARE or _STATES.search(echo) is not None or not read_values(sentence).isdisjoint(put)
