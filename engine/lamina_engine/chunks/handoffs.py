@@ -18,6 +18,8 @@ HANDOFF: Final = "agent_handoff"
 INSIGHT: Final = "agent_insight"
 HANDOFFS: Final = (HANDOFF, "handoff")
 """Types of chunks that hand a session's work on."""
+ECHO: Final = "\nThe agent then said: "
+"""In an insight, before the reply that names the thing and repeats its new value."""
 DERIVED: Final = "derived"
 """Role of chunks that sum up others of their session: they stand a little below what they are made of."""
 _SAME: Final = {HANDOFF: HANDOFF, "handoff": HANDOFF, INSIGHT: INSIGHT}

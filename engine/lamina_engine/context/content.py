@@ -264,6 +264,9 @@ _POINTS = re.compile(
     r"|est[eao]s?|es[eao]s?|aqu[ií]|quest[aeio]|isso|isto|você|deze|je|jij|jouw)\b",
     re.IGNORECASE,
 )
+_CAPITAL = re.compile(r"(?=\b([^\W\d_]+) ([A-Z][a-z]{2,})\b)")
+_BEFORE_NO_NAME = _words("a an the this that these those in on by since until till before after for of last next early late mid during and or")
+"""Before a month, and what somebody writes with a capital for no reason."""
 _MOST_CHARS = 20_000
 """What is longer was pasted, and an agent waits while it is read."""
 _ENDINGS = ("s", "es", "ed", "d", "ing", "ly")
@@ -361,14 +364,26 @@ def continues_work(prompt: str) -> bool:
 def content_words(prompt: str) -> list[str]:
     """Return the words of a prompt that are no talk, in order, folded."""
     found = []
+    names = _name_words(prompt)
     for token in _TOKEN.findall(prompt):
         if _UNSPACED.search(token):
             found += [run for run in _PHRASE.sub(" ", token).split() if len(run) >= _SHORT or not _UNSPACED.match(run)]
         elif _JOINED.search(token):
             found.append(token.lower())
         else:
-            found += [word for part in _PARTS.split(token) if (word := part.lower()) and not _is_talk(word)]
+            found += [word for part in _PARTS.split(token) if (word := part.lower()) and (not _is_talk(word) or part in names)]
     return [_base(word) for word in found]
+
+
+def _name_words(prompt: str) -> set[str]:
+    """Return the words of English talk that are somebody's name: "what did I promise Hope?"."""
+    found = set()
+    for before, word in _CAPITAL.findall(prompt):
+        lowered = before.lower()
+        is_name = before == lowered and lowered not in _BEFORE_NO_NAME and (lowered in _TALK or not _is_talk(lowered))
+        if is_name and word.lower() in _TALK and word.lower() not in _OTHER and not word.endswith("day"):
+            found.add(word)
+    return found
 
 
 def _is_talk(word: str) -> bool:

@@ -88,7 +88,7 @@ _BULLET: Final = re.compile(r"^\s*(?:[-*+•]|\d+[.)])\s+(?:\[[ xX]\]\s*)?")
 _BORDER: Final = re.compile(
     r"(?<!\bDr)(?<!\bMr)(?<!\bMrs)(?<!\bMs)(?<!\bProf)(?<!\bNr)(?<!\bbzw)"
     r"[.!?…。！？](?!(?<=\d\.) (?:Januar|Februar|März|April|Mai|Juni|Juli|August|September|Oktober|November|Dezember)\b)"
-    r"(?:(?<=[。！？])|[\"'”)\]]?\s+(?=[\"'“(`*\[]?[A-ZÄÖÜ0-9]))"
+    r"(?:(?<=[。！？])|[\"'”)\]]?\s+(?=[\"'“(`*\[]?[A-ZÄÖÜ0-9])|(?<=\w\?)\s+(?=\w))"
 )
 _MARKS: Final = re.compile(r"\*\*|__|(?<!\w)[*_](?=\w)|(?<=\w)[*_](?!\w)")
 """Of emphasis, or of names such as ``_balance`` and ``**kwargs``: cues are looked for without them, quotations keep them."""
@@ -221,10 +221,26 @@ _AGENT_DECISION: Final = _any(
 )
 _NAME: Final = r"[^\W\d][^\s\d,;:!?]*(?<!\.)"
 _NAMED_USE: Final = (
-    r"(?:^|(?<=[,;:.!] )|\b(?:please|bitte|always|just|only) )(?:use|take|nimm|nutze?|benutze?|verwende) "
+    r"(?:^|(?<=[;:.!] )|^(?:in|for|im|in|für|bei|when|wenn)\b[^,;:.!]*, |\b(?:please|bitte|always|just|only) )"
+    r"(?:use|take|nimm|nutze?|benutze?|verwende) "
     rf"(?:only |nur )?{_NAME}"
 )
 """A tool or a unit by its one word: with an article or a number it is a choice of the moment."""
+_NORM: Final = (
+    r"(?:no|not|never|always|only|plain|at (?:most|least)|please|don't|do not|must|should|use|keep|ask|write|without|"
+    r"kein\w*|nicht|nie|niemals|immer|nur|höchstens|mindestens|bitte|ohne|soll\w*)"
+)
+"""Says how something is to be done."""
+_FOR_ONCE: Final = _cue(
+    r"\b(?:(?:just|only) (?:this|for) (?:once|now|today)|this (?:once|time)|for once|for (?:now|today|tonight)|today only|"
+    r"(?:for|in|with|on) (?:just )?(?:this|that|the next) (?:one|single|(?:one |single )?(?:run|rerun|test|check|build|command|call|deploy\w*|"
+    r"migration|query|upload|import|export|order|trip|letter|mail|message|meeting|attempt|try|shot|release))\b|"
+    r"diesmal|dieses (?:eine )?mal|ausnahmsweise|nur (?:heute|jetzt|kurz)|heute (?:mal|nur|ausnahmsweise)|"
+    r"für (?:diese[nrs]?|den nächsten|das nächste) (?:einen?|eine|lauf|test|befehl|build|aufruf|import|export|abfrage|einkauf|brief|mail))\b",
+    pieces="once|this |that |the next |for now|for today|for tonight|today only|diesmal|mal|ausnahmsweise|nur |heute |für ",
+)
+"""Holds for one occasion."""
+_LASTING: Final = _any(r"(?:always|never|from now on|immer|nie|niemals|ab (?:jetzt|sofort))\b")
 _NEVER_DE: Final = r"(?<!noch )nie(?:mals)?(?! wieder[.!]?\Z)|(?:auf|unter) kein(?:en|e) (?:fall|umständen)"
 _REPORTS_DE: Final = (
     r"ha(?:be|t|st|ben|bt|tten?|ttest)|ist|sind|bin|bist|seid|waren?|warst|wurden?|wird|werden|würden?|kann|können|konnten?|wollten?|"
@@ -236,6 +252,11 @@ _RULE: Final = _any(
     r"(?!\s+(?:mind|been|works?|seen|loads?|got|had|did|was|were|went|saw|knew|came|found|made|said|took|ran|wrote|thought|"
     r"(?!need|feed|embed|seed|exceed|proceed)[^\W\d_]{2,}ed)\b)",
     r"(?:from now on|in (?:the )?future,|don't ever|every time you|remember that\b|keep in mind|by convention)\b",
+    r"(?:remember|important|bear in mind|note for (?:later|the future)|wichtig|merk (?:dir|es dir)|denk (?:bitte )?(?:immer )?(?:dran|daran))"
+    r"(?:, (?:please|bitte))?(?: is| ist)?:",
+    rf"^(?=.*\b{_NORM}\b).*\b(?:when(?:ever)?|every time|each time) you (?!are\b|have\b|get\b|see\b|can\b|need\b|think\b|want\b|finish|"
+    r"(?:did|ran|were|had|wrote|made|sent)\b|\w+ed\b)[a-z]+\b",
+    rf"^(?=.*\b{_NORM}\b).*\b(?:wenn|immer wenn|jedes mal,? wenn) du (?:[^\s,;.!?]+ ){{0,6}}(?!hast|bist|kannst|willst|magst|musst)[^\W\d_]{{3,}}st\b",
     r"our (?:convention|policy|rule|standard)\b|must (?:never|always)\b|rules?\s*:",
     r"we (?:must|may|can) ?not\b.*\b(?:before|until|unless|without)\b",
     r"(?:in|for) this (?:project|repo|repository|codebase)\b.*\b(?:we|use|must|is|are|should)\b",
@@ -254,7 +275,7 @@ _RULE: Final = _any(
     rf"[^\W\d_]+t (?:du|ihr) (?:[^\s,;.!?]+ ){{0,6}}?(?:{_NEVER_DE})\b",
     pieces="always|ever|from now on|in future|in the future|remember that|keep in mind|by convention|our |must|"
     "rule|we may|we can|this project|this repo|this codebase|immer|niemals|ab jetzt|ab sofort|next time|"
-    "nächstes mal|hands off| weg|finger|off-limits|off limits|tabu|, |nie|keine",
+    "nächstes mal|remember|important:|in mind|note for|wichtig|merk|denk|when|time you|wenn|hands off| weg|finger|off-limits|off limits|tabu|, |nie|keine",
 )
 _NEVER_TO: Final = _any(
     rf"(?:^|(?<=[,;:.!] ))(?![^,;.!]*\b(?:{_REPORTS_DE})\b)(?!(?:der|die|das|eine?|unsere?) [^,;.! ]+ [^,;.! ]+t nie)"
@@ -749,10 +770,15 @@ def is_agent_decision(sentence: str) -> bool:
 def is_rule(sentence: str) -> bool:
     """Return whether a person's sentence holds for more than this session."""
     own = _unquoted(sentence)
-    if sentence.endswith("?"):
+    if sentence.endswith("?") or is_for_once(sentence):
         return False
     found = _NEVER_TO.search(own.lower())
     return _holds(_RULE, own) or (found is not None and own[found.start("verb")].islower())
+
+
+def is_for_once(sentence: str) -> bool:
+    """Return whether a sentence holds for one occasion: "for this run use staging"."""
+    return _holds(_FOR_ONCE, sentence) and not _holds(_LASTING, sentence)
 
 
 def is_cause(sentence: str) -> bool:

@@ -38,7 +38,7 @@ def settles(sentence: str, echo: str, put: Collection[str]) -> bool:
 
     ``put`` are the words that edits since then put into files.
     """
-    if cues.reports(sentence) or cues.is_cause(echo):
+    if cues.is_for_once(sentence) or cues.is_cause(echo) or (cues.reports(sentence) and not has_date(echo)):  # "the producer says we get a week"
         return False
     if says_change(sentence) or says_change(echo):
         return True

@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from lamina_engine.chunks.handoffs import HANDOFF, INSIGHT
+from lamina_engine.chunks.handoffs import ECHO, HANDOFF, INSIGHT
 from lamina_engine.clock import utc_datetime
 from lamina_engine.sessions import cues
 from lamina_engine.sessions.closures import Talk, is_closed
@@ -360,7 +360,7 @@ def _insights(thread: Thread, notes: SessionNotes) -> list[Derived]:
         if remark.by_user and remark.finding and (remark.drops or len(remark.text) < _SHORT):
             text += f"\nThe agent had said: {_quote(remark.finding, 260)}"
         if remark.echo:
-            text += f"\nThe agent then said: {_quote(remark.echo, 200)}"
+            text += f"{ECHO}{_quote(remark.echo, 200)}"
         if remark.drops:
             text += f"\nIt takes back: {_quote_words(remark.drops, 200)}"
         found.append(Derived(INSIGHT, remark.turn, remark.place, _quote(remark.text, 80), text, remark.at_us))
@@ -369,6 +369,8 @@ def _insights(thread: Thread, notes: SessionNotes) -> list[Derived]:
 
 def _lasts(remark: Remark) -> bool:
     """Return whether a decision outlasts its session: it may take back one of another."""
+    if cues.is_for_once(remark.text):
+        return False
     reverses = (
         remark.by_user and cues.is_substantial(remark.text) and any(map(cues.is_reversal, cues.sentences(remark.text)))
     )

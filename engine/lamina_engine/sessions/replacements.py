@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import Final, NamedTuple
 
 from lamina_engine import after_fork
+from lamina_engine.chunks.handoffs import ECHO
 from lamina_engine.index.analysis import STOP_WORDS
 from lamina_engine.index.languages import function_words
 from lamina_engine.sessions import cues
@@ -22,7 +23,7 @@ from lamina_engine.time import changes
 
 _TOLD: Final = re.compile(
     r"(?:The person decided|Decided|A standing rule, in the person's words)(?: \(.*?\))?(?:, asked [\"“].*[\"”])?: "
-    r"[\"“](?P<told>.*)[\"”](?:\nThe agent had said: (?P<finding>.*))?(?:\nThe agent then said: (?P<echo>.*))?"
+    rf"[\"“](?P<told>.*)[\"”](?:\nThe agent had said: (?P<finding>.*))?(?:{ECHO}(?P<echo>.*))?"
 )
 """An insight as `handoff` writes it."""
 _MONTH: Final = r"(?:jan|feb|mar|mär|apr|may|mai|jun|jul|aug|sep|oct|okt|nov|dec|dez)[a-zä]*\b"

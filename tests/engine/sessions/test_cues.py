@@ -16,7 +16,7 @@ from lamina_engine.sessions import cues, outcomes
 @pytest.mark.parametrize(
     ("text", "sentences"),
     [
-        ("One. Two! Three? four… Five", ["One.", "Two!", "Three? four…", "Five"]),
+        ("One. Two! Three? four… Five", ["One.", "Two!", "Three?", "four…", "Five"]),  # people ask in small letters,
         ('He said "stop." Then we did.', ['He said "stop."', "Then we did."]),
         ("See v1.2 and e.g. that. `code` runs.", ["See v1.2 and e.g. that. `code` runs."]),
         ("See that. `Code` runs. 3 rows are left.", ["See that.", "`Code` runs.", "3 rows are left."]),
