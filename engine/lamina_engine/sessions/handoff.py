@@ -374,7 +374,7 @@ def _lasts(remark: Remark) -> bool:
     reverses = (
         remark.by_user and cues.is_substantial(remark.text) and any(map(cues.is_reversal, cues.sentences(remark.text)))
     )
-    return reverses or bool(remark.drops) or _REASONED.search(remark.text) is not None
+    return reverses or bool(remark.drops or remark.echo) or _REASONED.search(remark.text) is not None
 
 
 # ---------------------------------------------------------------------- words

@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 from lamina_engine import after_fork
@@ -107,6 +108,16 @@ _SUBJECT: Final = re.compile(
 _TOO_MUCH: Final = re.compile(rf"\b(?:{cues.TOO_MUCH}|fliegt)\b")
 _PER: Final = re.compile(r"\b(?:per|pro|je) \w+")
 _DENIED: Final = re.compile(r"\b(?:never|don't|do not|must not|mustn't|niemals|nie|kein\w*)\b[^,.;]*")
+_FORBIDS: Final = re.compile(
+    r"\b(?:never|don't|do not|must not|mustn't|may not|nobody|no one|hands off|off[- ]limits|not allowed|forbidden|"
+    r"niemals|nie|niemand|kein\w*|nicht|tabu|verboten)\b"
+)
+_PERMITS: Final = re.compile(
+    r"\b(?:may|(?:is|are) (?:fine|ok(?:ay)?|allowed|permitted)|allowed|free to|(?:lift|waive|drop)(?:s|ed|ped)? the (?:ban|rule|lock|restriction)|"
+    r"darf(?:st)?|dürfen|dürft|erlaubt|freigegeben)\b"
+)
+_FREELY: Final = re.compile(r"\b(?:any|again|whenever|anywhere|wieder|jederzeit|beliebig\w*)\b")
+"""Says of a permission that it is a new one, as words of change do."""
 _REASON: Final = re.compile(r"\b(?:because|since|so that|weil|denn|damit)\b[^,.;]*")
 _ENDING: Final = re.compile(r"(?<=\w{3})(?:ing|ed|en|es|s|e|n)\Z")
 _LONGEST: Final = 200
@@ -210,7 +221,12 @@ class Statement:
 
     def replaces(self, older: Statement, common: frozenset[str] = frozenset()) -> bool:
         """Return whether it takes an older one's place; ``common`` words tell none apart."""
-        return self._gives_up(older, common) or self._gives_another_value(older) or self._gives_another_place(older)
+        return (
+            self._gives_up(older, common)
+            or self._gives_another_value(older)
+            or self._gives_another_place(older)
+            or self._lifts(older)
+        )
 
     def _gives_up(self, older: Statement, common: frozenset[str]) -> bool:
         for named, reverses, of in self._withdrawn:
@@ -239,6 +255,20 @@ class Statement:
             or (clause.is_change and (about <= of or _is_named_alike(clause, other)))
             or ((clause.is_change or is_former) and clause.about[0] in of and len(about & of) > 1 - is_former)
         )
+
+    def _lifts(self, older: Statement) -> bool:
+        """Return whether it allows what an older one forbids, and no part of it alone."""
+        for sentence in map(str.lower, cues.sentences(self.told)):
+            is_new = _FREELY.search(sentence) is not None or says_change(sentence)
+            if not is_new or _PERMITS.search(sentence) is None or _FORBIDS.search(sentence) is not None:
+                continue
+            named = {each for phrase in _split_phrases(sentence) for each in pairwise(phrase)}
+            only = _words(_UNITS.sub(" ", " ".join(_QUALIFIED.findall(_CHANGED.sub(" ", sentence)))))
+            for other in map(str.lower, cues.sentences(older.told)):
+                if _FORBIDS.search(other) is not None and only <= _words(other):
+                    if not named.isdisjoint(each for phrase in _split_phrases(other) for each in pairwise(phrase)):
+                        return True
+        return False
 
     def _gives_another_place(self, older: Statement) -> bool:
         return any(
