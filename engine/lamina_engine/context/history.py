@@ -23,8 +23,6 @@ from lamina_engine.recall.pipeline import list_chunks, recall_rows
 from lamina_engine.recall.request import make_request
 from lamina_engine.recall.sessions import find_sessions
 from lamina_engine.recall.time_window import find_window
-from lamina_engine.sessions.closures import Talk
-from lamina_engine.sessions.cues import open_points
 
 if TYPE_CHECKING:
     from lamina_engine.context.rendering import Item
@@ -129,6 +127,8 @@ def _open_items(entries: list[_Entry], now_us: int, tz: str, budget: int) -> lis
 
 def _points_of(entry: _Entry) -> list[str]:
     """Return the open points of a session."""
+    from lamina_engine.sessions.cues import open_points  # few prompts ask for them, and every one would wait
+
     if entry.is_handoff:
         return list(find_open_points(entry.chunk.text))
     return list(dict.fromkeys(point for point in open_points(entry.chunk.text) if not point.endswith(":")))
@@ -136,6 +136,8 @@ def _points_of(entry: _Entry) -> list[str]:
 
 def _spoken_of_again(point: str, later: list[_Entry], tz: str) -> str:
     """Return a remark for a point of which a later session spoke."""
+    from lamina_engine.sessions.closures import Talk
+
     for each in reversed(later):  # the next one first
         if Talk([each.chunk.text]).speaks_of(point):
             return f" (spoken of again on {day_text(each.at_us, tz)})"

@@ -9,7 +9,7 @@ import functools
 import re
 from collections.abc import Iterable, Iterator
 from itertools import islice, pairwise
-from typing import Final, NamedTuple
+from typing import Final
 
 from lamina_engine.index.analysis import STOP_WORDS
 from lamina_engine.time import changes
@@ -140,14 +140,25 @@ def sentences_with_next(text: str) -> Iterator[tuple[str, str]]:
     yield from pairwise([*sentences(text), ""])
 
 
-class Cue(NamedTuple):
+class Cue:
     """An expression in small letters, and pieces: all that it finds holds at least one.
 
-    Most sentences hold no piece, and to look for twenty takes a tenth of what the expression takes.
+    Most sentences hold no piece, and to look for twenty takes a tenth of what the expression takes. It is compiled once it is
+    needed: a process that tells what it knows needs few of them, and all take it longer than its answer.
     """
 
-    pattern: re.Pattern[str]
-    pieces: tuple[str, ...] = ("",)
+    __slots__ = ("_expression", "_pattern", "pieces")
+
+    def __init__(self, expression: str, pieces: tuple[str, ...] = ("",)) -> None:
+        self._expression, self.pieces = expression, pieces
+        self._pattern: re.Pattern[str] | None = None
+
+    @property
+    def pattern(self) -> re.Pattern[str]:
+        """The expression, compiled."""
+        if self._pattern is None:
+            self._pattern = re.compile(self._expression)
+        return self._pattern
 
     def search(self, lowered: str) -> re.Match[str] | None:
         """Search a text in small letters."""
@@ -165,7 +176,7 @@ def _any(*patterns: str, pieces: str = "") -> Cue:
 
 
 def _cue(pattern: str, pieces: str = "") -> Cue:
-    return Cue(re.compile(pattern), tuple(pieces.split("|")))
+    return Cue(pattern, tuple(pieces.split("|")))
 
 
 def _holds(cue: Cue, text: str) -> bool:
@@ -268,7 +279,7 @@ _RULE: Final = _any(
     r"(?:finger|hände|pfoten) weg\b|die finger von\b|off[- ]limits\b|(?:ist|sind|bleibt|bleiben) tabu\b",
     rf"{_NAMED_USE}, (?:and |und )?(?:not|never|no|nicht|nie|kein\w*) {_NAME}(?=[.,;!]|\Z)",
     rf"nur {_NAME} (?!habe?n\b|ware?n\b|sind\b|wurden\b)\w+en, (?:und )?(?:nicht|nie|kein\w*) {_NAME}(?=[.,;!]|\Z)",
-    rf"(?:only|nur) {_NAME}, (?:and |und )?(?:never|nie|niemals) {_NAME}(?=[.,;!]|\Z)",
+    rf"(?:only|nur) {_NAME}, (?:and |und )?(?:never|nie|niemals) (?:[a-zäöü]+ ){{0,2}}{_NAME}(?=[.,;!]|\Z)",
     rf"bitte (?:[^\s,;.!?]+ ){{0,4}}?(?:{_NEVER_DE})\b",
     rf"(?:darf|darfst|dürft|dürfen|sollst|sollt|muss|musst) (?:[^\s,;.!?]+ ){{0,6}}?(?:{_NEVER_DE})\b",
     r"(?!hast|bist|warst|hattest|wirst|kannst|weißt|schaffst|glaubst|errätst|findest|hat|ist|war|habt|seid)"

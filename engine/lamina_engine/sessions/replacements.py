@@ -12,7 +12,6 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
-from itertools import pairwise
 from typing import Final, NamedTuple
 
 from lamina_engine import after_fork
@@ -51,7 +50,7 @@ _VALUES: Final = (
 _UNITS: Final = re.compile(rf"\b{_UNIT}\b")
 _DIGITS: Final = re.compile(r"\d+(?:[.,:]\d+)*")
 _QUALIFIED: Final = re.compile(
-    r"\b(?:of|in|on|at|for|with|from|vo[nm]|im|am|bei|beim|auf|für|mit|(?<=\w{4} )de[rs]) (?:(?:the|our|de[nmrs]|die|das|eine?[nmrs]?) )?(?P<what>\w+(?: \w+)?)"
+    r"\b(?:of|in|into|on|at|to|for|with|from|vo[nm]|zu[mr]?|ins|im|am|bei|beim|auf|für|mit|(?<=\w{4} )de[rs]) (?:(?:the|our|de[nmrs]|die|das|eine?[nmrs]?) )?(?P<what>\w+(?: \w+)?)"
 )
 """What a thing is told from its like by: "the retention on staging"."""
 _WHO: Final = re.compile(
@@ -156,6 +155,7 @@ class Statement:
     def __init__(self, text: str, echo: str = "") -> None:
         found = _TOLD.match(text)
         self.told = found["told"] if found is not None else text
+        self._is_rule = found is not None and text.startswith("A standing rule")
         self._finding = (found["finding"] or "") if found is not None else ""
         self._echo = (found["echo"] or "") if found is not None else echo
 
@@ -259,16 +259,20 @@ class Statement:
     def _lifts(self, older: Statement) -> bool:
         """Return whether it allows what an older one forbids, and no part of it alone."""
         for sentence in map(str.lower, cues.sentences(self.told)):
-            is_new = _FREELY.search(sentence) is not None or says_change(sentence)
-            if not is_new or _PERMITS.search(sentence) is None or _FORBIDS.search(sentence) is not None:
+            if _FREELY.search(sentence) is None and not says_change(sentence):
                 continue
-            named = {each for phrase in _split_phrases(sentence) for each in pairwise(phrase)}
-            only = _words(_UNITS.sub(" ", " ".join(_QUALIFIED.findall(_CHANGED.sub(" ", sentence)))))
-            for other in map(str.lower, cues.sentences(older.told)):
-                if _FORBIDS.search(other) is not None and only <= _words(other):
-                    if not named.isdisjoint(each for phrase in _split_phrases(other) for each in pairwise(phrase)):
+            for clause in _CLAUSE.split(sentence):
+                if _PERMITS.search(clause) is not None and _FORBIDS.search(clause) is None:
+                    only = _words(_UNITS.sub(" ", " ".join(_QUALIFIED.findall(_CHANGED.sub(" ", clause)))))
+                    if any(only <= words and len(words & _words(clause)) > 1 for words in older._forbidden):
                         return True
         return False
+
+    @cached_property
+    def _forbidden(self) -> list[frozenset[str]]:
+        """Return the words of its sentences that forbid something, or of a rule."""
+        said = map(str.lower, cues.sentences(self.told))
+        return [_words(each) for each in said if self._is_rule or _FORBIDS.search(each) is not None]
 
     def _gives_another_place(self, older: Statement) -> bool:
         return any(
