@@ -242,6 +242,18 @@ _NORM: Final = (
     r"kein\w*|nicht|nie|niemals|immer|nur|höchstens|mindestens|bitte|ohne|soll\w*)"
 )
 """Says how something is to be done."""
+_LEAD: Final = r"(?:(?:and|but|also|so|ok|please|und|aber|also|bitte)\b,? )*"
+_SUBJECT_FIRST: Final = (
+    r"(?:it|i|we|they|he|she|there|the|that|this|these|those|my|our|some|nothing|"
+    r"es|das|ich|wir|man|der|die|sie|er|mir|uns|nichts)\b"
+)
+"""Begins a sentence that says what is so."""
+_WHEN_YOU: Final = (
+    r"(?:(?:when(?:ever)?|every time|each time) you (?!(?:are|have|get|see|can|need|think|want|finish|did|ran|were|had|wrote|made|sent)\b|"
+    r"\w+ed\b)[a-z]+\b|"
+    r"(?:wenn|jedes mal,? wenn) du (?:[^\s,;.!?]+ ){0,6}(?!hast|bist|kannst|willst|magst|musst)[^\W\d_]{3,}st\b)"
+)
+"""Says of which work a rule is."""
 _FOR_ONCE: Final = _cue(
     r"\b(?:(?:just|only) (?:this|for) (?:once|now|today)|this (?:once|time)|for once|for (?:now|today|tonight)|today only|"
     r"(?:for|in|with|on) (?:just )?(?:this|that|the next) (?:one|single|(?:one |single )?(?:run|rerun|test|check|build|command|call|deploy\w*|"
@@ -265,9 +277,8 @@ _RULE: Final = _any(
     r"(?:from now on|in (?:the )?future,|don't ever|every time you|remember that\b|keep in mind|by convention)\b",
     r"(?:remember|important|bear in mind|note for (?:later|the future)|wichtig|merk (?:dir|es dir)|denk (?:bitte )?(?:immer )?(?:dran|daran))"
     r"(?:, (?:please|bitte))?(?: is| ist)?:",
-    rf"^(?=.*\b{_NORM}\b).*\b(?:when(?:ever)?|every time|each time) you (?!are\b|have\b|get\b|see\b|can\b|need\b|think\b|want\b|finish|"
-    r"(?:did|ran|were|had|wrote|made|sent)\b|\w+ed\b)[a-z]+\b",
-    rf"^(?=.*\b{_NORM}\b).*\b(?:wenn|immer wenn|jedes mal,? wenn) du (?:[^\s,;.!?]+ ){{0,6}}(?!hast|bist|kannst|willst|magst|musst)[^\W\d_]{{3,}}st\b",
+    rf"^{_LEAD}{_WHEN_YOU}[^,:]*[,:] (?!{_SUBJECT_FIRST}|\w+ (?:es|das|ich|wir|man|der|die|sie|er)\b)(?=.*\b{_NORM}\b)",
+    rf"^(?!{_LEAD}{_SUBJECT_FIRST})(?=.*\b{_NORM}\b.*\b(?:when|wenn)).*\b{_WHEN_YOU}",
     r"our (?:convention|policy|rule|standard)\b|must (?:never|always)\b|rules?\s*:",
     r"we (?:must|may|can) ?not\b.*\b(?:before|until|unless|without)\b",
     r"(?:in|for) this (?:project|repo|repository|codebase)\b.*\b(?:we|use|must|is|are|should)\b",

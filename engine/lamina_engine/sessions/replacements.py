@@ -50,7 +50,7 @@ _VALUES: Final = (
 _UNITS: Final = re.compile(rf"\b{_UNIT}\b")
 _DIGITS: Final = re.compile(r"\d+(?:[.,:]\d+)*")
 _QUALIFIED: Final = re.compile(
-    r"\b(?:of|in|into|on|at|to|for|with|from|vo[nm]|zu[mr]?|ins|im|am|bei|beim|auf|für|mit|(?<=\w{4} )de[rs]) (?:(?:the|our|de[nmrs]|die|das|eine?[nmrs]?) )?(?P<what>\w+(?: \w+)?)"
+    r"\b(?:of|in|into|on|at|to|for|with|from|vo[nm]|zu[mr]?|ins|im|am|bei|beim|auf|für|mit|(?<=\w{4} )de[rs]) (?:(?:the|our|de[nmrs]|die|das|eine?[nmrs]?) )?(?P<what>\w+)"
 )
 """What a thing is told from its like by: "the retention on staging"."""
 _WHO: Final = re.compile(
@@ -240,16 +240,20 @@ class Statement:
         return False
 
     def _gives_another_value(self, older: Statement) -> bool:
-        return any(
-            self._changes_value(clause, other) for clause in self._clauses for other in older._clauses
+        pairs = [
+            (clause, other) for clause in self._clauses for other in older._clauses
             if clause.kind == other.kind and clause.value != other.value and clause.about and other.about
-        )  # fmt: skip
+        ]  # fmt: skip
+        here, there = (frozenset(word for each in pairs for word in each[side].qualifiers) for side in (0, 1))
+        is_other = bool(here and there) and here.isdisjoint(there)  # "on staging" and "on production"
+        return any(
+            self._changes_value(clause, other) and not (is_other and {*clause.about} != {*other.about})
+            for clause, other in pairs
+        )
 
     def _changes_value(self, clause: _Clause, other: _Clause) -> bool:
         about, of = frozenset(clause.about), frozenset(other.about)
         is_former = any(other.value in read_values(former) or other.value in former for former in self._former)
-        if about != of and clause.qualifiers and other.qualifiers and clause.qualifiers.isdisjoint(other.qualifiers):
-            return False
         return (
             about == of
             or (clause.is_change and (about <= of or _is_named_alike(clause, other)))
