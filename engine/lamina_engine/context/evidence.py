@@ -87,6 +87,8 @@ _FAILED: Final = re.compile(
 """Says what failed, or was taken back: of the order where it has two words of it, as few sentences deny nothing at all."""
 _SPOKEN: Final = 0.2
 """Share of the candidates that are in a language, for its stems to count."""
+_TOLD_BY: Final = 1_000
+"""Characters of a text that say its language."""
 _LEAST_BEGINNING: Final = 4
 """Letters that a word of a subject and one of a text have in common, at least."""
 _analyzer: Final = Analyzer()
@@ -242,7 +244,10 @@ def _spoken(view: View, prompt: str, texts: Sequence[str]) -> tuple[str, ...]:
     if not view.languages:
         return ()
     among = (ENGLISH, *view.languages)
-    asked, *spoken = (language_of(_WORD.findall(text.lower()), among) for text in (prompt, *texts))
+    asked = language_of(_WORD.findall(prompt.lower()), among)
+    if view.languages == (asked,):
+        return view.languages
+    spoken = [language_of(_WORD.findall(text[:_TOLD_BY].lower()), among) for text in texts]
     least = max(1.0, _SPOKEN * len(spoken))
     return tuple(each for each in view.languages if each == asked or spoken.count(each) >= least)
 

@@ -156,3 +156,18 @@ def test_empty_lines_cost_no_time(blank: str) -> None:
     assert asks(f"tidy the table{blank * 20_000}\nwhat is the port of the broker")
     assert not asks("!and " * 4_000)
     assert time.perf_counter() - started < 5.0
+
+
+@pytest.mark.parametrize(
+    ("prompt", "named"),
+    [
+        ("what did I promise Hope?", True),
+        ("who told Hope about it?", True),
+        ("I hope it works now", False),
+        ("is there a Problem with this?", False),
+        ("remind me on Monday", False),
+        ("what about the Next one", False),
+    ],
+)
+def test_a_word_of_talk_with_a_capital_within_a_sentence_is_a_name(prompt: str, named: bool) -> None:
+    assert has_content(prompt) is named

@@ -138,3 +138,39 @@ def test_a_program_is_known_behind_those_that_run_it() -> None:
     assert outcomes.signature("uv run poetry run pytest tests/test_a.py") == ("pytest", frozenset({"tests/test_a.py"}))
     assert outcomes.signature("bundle exec rake spec") == ("rake spec", frozenset())
     assert outcomes.signature("uv run " * 2_000 + "pytest")[0] == "pytest"
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Whenever you draft a letter to parents, keep it under one page",
+        "Plain text when you write to the wards, no tables",
+        "Jedes Mal wenn du einen Termin einträgst, bitte mit Adresse",
+        "Wichtig: die Kasse wird nur von Petra gezählt",
+        "bear in mind: Paula is vegetarian",
+        "gelüftet wird nur morgens, nie bei laufender Maschine",
+        "when you summarise meetings, no bullet points please",
+        "use pnpm, not npm",
+    ],
+)
+def test_what_is_said_of_a_kind_of_work_is_a_rule(sentence: str) -> None:
+    assert cues.is_rule(sentence)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "for this run use staging, not production",
+        "run the seed script, use staging, not production",
+        "diesmal bitte per Post, nicht per Mail",
+        "just this once, use Anna's card, not mine",
+        "for this export use semicolons, not commas",
+        "when you renamed the file it broke and I do not like it",
+        "the server crashes whenever you send a request with no body",
+        "es klappt nicht, wenn du das Fenster öffnest",
+        "when you see the error, do not worry",
+        "this is an important change",
+    ],
+)
+def test_what_holds_for_one_occasion_or_reports_is_no_rule(sentence: str) -> None:
+    assert not cues.is_rule(sentence)

@@ -309,3 +309,36 @@ def test_a_date_that_moves_within_a_session_is_told_as_moved(tmp_path: Path) -> 
     )  # fmt: skip
     (handoff,) = vault.list({"type": "agent_handoff"})
     assert 'which takes back "The launch deadline is 2026-12-01, said Petra."' in handoff.text
+
+
+TAKES_ITS_PLACE = [
+    (("make the deposit 1500 euros", "The deposit is 1500 euros now."), ("the landlord wants 1800 euros", "Deposit: 1800 euros.")),
+    (("Heizung auf 21 Grad", "Die Heizung steht jetzt auf 21 Grad."), ("kühler, 19", "Die Heizung steht jetzt auf 19 Grad.")),
+    (("cap it at 10 MB", "Photo uploads are capped at 10 MB now."), ("25 MB", "Photo uploads are capped at 25 MB now.")),
+    (("Tuesdays then", "Choir practice is on Tuesdays now."), ("practice moves to Thursdays", "Choir practice is on Thursdays now.")),
+    (("go down to 7 everywhere", "All lanes compress at level 7"), ("Set the level to 9, on every lane", "Every lane compresses at level 9 now")),
+    (("never let the dog into the greenhouse", ""), ("the dog may come into the greenhouse again, the lettuce is done", "")),
+    (("Niemand geht ohne Helm in die Halle", ""), ("in die Halle darf man jetzt wieder ohne Helm, der Kran ist weg", "")),
+]  # fmt: skip
+BOTH_STAND = [
+    (("make it 1500 euros", "The deposit is 1500 euros now."), ("rent 900 euros now", "The rent is 900 euros now.")),
+    (("Heizung auf 21 Grad", "Die Heizung im Bad steht jetzt auf 21 Grad."), ("19 Grad", "Die Heizung im Flur steht jetzt auf 19 Grad.")),
+    (("cap it at 10 MB", "Photo uploads are capped at 10 MB now."), ("25 MB", "Video uploads are capped at 25 MB now.")),
+    (("Tuesdays", "Choir practice is on Tuesdays now."), ("Thursdays", "Band practice is on Thursdays now.")),
+    (("keep 30 days", "Backups on production are kept for 30 days"), ("keep 7 days", "Backups on staging are kept for 7 days now")),
+    (("go down to 7 everywhere", "All lanes compress at level 7"), ("Set zstd to 12 for the release lane", "Release lane: level 12.")),
+    (("30 minutes", "The build timeout is 30 minutes now"), ("40 files", "The build log keeps 40 files now")),
+    (("exam on 3 December", "The exam is on 3 December now."), ("the party moved to 5 December", "The party after the exam is on 5 December now.")),
+    (("never let the dog into the greenhouse", ""), ("the cat may come into the greenhouse again", "")),
+    (("never push to the demo branch", ""), ("you may push to the feature branch at any time", "")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("older", "newer"), TAKES_ITS_PLACE)
+def test_an_echo_names_the_thing_and_a_permission_lifts_a_rule(older: tuple[str, str], newer: tuple[str, str]) -> None:
+    assert Statement(*newer).replaces(Statement(*older))
+
+
+@pytest.mark.parametrize(("older", "newer"), BOTH_STAND)
+def test_values_of_other_things_and_permissions_of_a_part_leave_it(older: tuple[str, str], newer: tuple[str, str]) -> None:
+    assert not Statement(*newer).replaces(Statement(*older))
