@@ -265,7 +265,9 @@ _POINTS = re.compile(
     re.IGNORECASE,
 )
 _CAPITAL = re.compile(r"(?=\b([^\W\d_]+) ([A-Z][a-z]{2,})\b)")
-_BEFORE_NO_NAME = _words("a an the this that these those in on by since until till before after for of last next early late mid during and or")
+_BEFORE_NO_NAME = _words(
+    "a an the this that these those in on by since until till before after for of last next early late mid during and or"
+)
 """Before a month, and what somebody writes with a capital for no reason."""
 _MOST_CHARS = 20_000
 """What is longer was pasted, and an agent waits while it is read."""
@@ -371,7 +373,9 @@ def content_words(prompt: str) -> list[str]:
         elif _JOINED.search(token):
             found.append(token.lower())
         else:
-            found += [word for part in _PARTS.split(token) if (word := part.lower()) and (not _is_talk(word) or part in names)]
+            found += [
+                word for part in _PARTS.split(token) if (word := part.lower()) and (not _is_talk(word) or part in names)
+            ]
     return [_base(word) for word in found]
 
 

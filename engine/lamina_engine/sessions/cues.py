@@ -256,13 +256,14 @@ _WHEN_YOU: Final = (
 """Says of which work a rule is."""
 _FOR_ONCE: Final = _cue(
     r"\b(?:(?:just|only) (?:this|for) (?:once|now|today)|this (?:once|time)|for once|for (?:now|today|tonight)|today only|"
-    r"(?:for|in|with|on) (?:just )?(?:this|that|the next) (?:one|single|(?:one |single )?(?:run|rerun|test|check|build|command|call|deploy\w*|"
-    r"migration|query|upload|import|export|order|trip|letter|mail|message|meeting|attempt|try|shot|release))\b|"
+    r"(?:for|in|with|on) (?:just )?(?:this|that|the next) (?:one|single|(?:one |single )?(?:run|rerun|test|check|build|command|call|"
+    r"deploy\w*|migration|query|upload|import|export|order|trip|letter|mail|message|meeting|attempt|try|shot|release))\b|"
     r"diesmal|dieses (?:eine )?mal|ausnahmsweise|nur (?:heute|jetzt|kurz)|heute (?:mal|nur|ausnahmsweise)|"
-    r"für (?:diese[nrs]?|den nächsten|das nächste) (?:einen?|eine|lauf|test|befehl|build|aufruf|import|export|abfrage|einkauf|brief|mail))\b",
+    r"für (?:diese[nrs]?|den nächsten|das nächste) "
+    r"(?:einen?|eine|lauf|test|befehl|build|aufruf|import|export|abfrage|einkauf|brief|mail))\b",
     pieces="once|this |that |the next |for now|for today|for tonight|today only|diesmal|mal|ausnahmsweise|nur |heute |für ",
 )
-"""Holds for one occasion."""
+"""Holds for one occasion, which its nouns name: "for this project" lasts."""
 _LASTING: Final = _any(r"(?:always|never|from now on|immer|nie|niemals|ab (?:jetzt|sofort))\b")
 _NEVER_DE: Final = r"(?<!noch )nie(?:mals)?(?! wieder[.!]?\Z)|(?:auf|unter) kein(?:en|e) (?:fall|umständen)"
 _REPORTS_DE: Final = (
@@ -275,8 +276,8 @@ _RULE: Final = _any(
     r"(?!\s+(?:mind|been|works?|seen|loads?|got|had|did|was|were|went|saw|knew|came|found|made|said|took|ran|wrote|thought|"
     r"(?!need|feed|embed|seed|exceed|proceed)[^\W\d_]{2,}ed)\b)",
     r"(?:from now on|in (?:the )?future,|don't ever|every time you|remember that\b|keep in mind|by convention)\b",
-    r"(?:remember|important|bear in mind|note for (?:later|the future)|wichtig|merk (?:dir|es dir)|denk (?:bitte )?(?:immer )?(?:dran|daran))"
-    r"(?:, (?:please|bitte))?(?: is| ist)?:",
+    r"(?:remember|important|bear in mind|note for (?:later|the future)|wichtig|merk (?:dir|es dir)|"
+    r"denk (?:bitte )?(?:immer )?(?:dran|daran))(?:, (?:please|bitte))?(?: is| ist)?:",
     rf"^{_LEAD}{_WHEN_YOU}[^,:]*[,:] (?!{_SUBJECT_FIRST}|\w+ (?:es|das|ich|wir|man|der|die|sie|er)\b)(?=.*\b{_NORM}\b)",
     rf"^(?!{_LEAD}{_SUBJECT_FIRST})(?=.*\b{_NORM}\b.*\b(?:when|wenn)).*\b{_WHEN_YOU}",
     r"our (?:convention|policy|rule|standard)\b|must (?:never|always)\b|rules?\s*:",
@@ -297,7 +298,8 @@ _RULE: Final = _any(
     rf"[^\W\d_]+t (?:du|ihr) (?:[^\s,;.!?]+ ){{0,6}}?(?:{_NEVER_DE})\b",
     pieces="always|ever|from now on|in future|in the future|remember that|keep in mind|by convention|our |must|"
     "rule|we may|we can|this project|this repo|this codebase|immer|niemals|ab jetzt|ab sofort|next time|"
-    "nächstes mal|remember|important:|in mind|note for|wichtig|merk|denk|when|time you|wenn|hands off| weg|finger|off-limits|off limits|tabu|, |nie|keine",
+    "nächstes mal|remember|important|in mind|note for|wichtig|merk|denk|when|time you|wenn|hands off| weg|finger|off-limits|"
+    "off limits|tabu|, |nie|keine",
 )
 _NEVER_TO: Final = _any(
     rf"(?:^|(?<=[,;:.!] ))(?![^,;.!]*\b(?:{_REPORTS_DE})\b)(?!(?:der|die|das|eine?|unsere?) [^,;.! ]+ [^,;.! ]+t nie)"

@@ -17,7 +17,9 @@ _LONGEST: Final = 200
 """Characters of a sentence of a reply that is kept."""
 _BARE: Final = 4
 """Words of a sentence that says no more than the value: "done, 45 days"."""
-_STATES: Final = re.compile(r"\b(?:is|are|stays?|ist|sind|steht|stehen|bleibt|bleiben)\b[^,;]*? \d|: *\D{0,30}\d", re.IGNORECASE)
+_STATES: Final = re.compile(
+    r"\b(?:is|are|stays?|ist|sind|steht|stehen|bleibt|bleiben)\b[^,;]*? \d|: *\D{0,30}\d", re.IGNORECASE
+)
 """Says a value as one that lasts: what was done once has another verb."""
 
 
@@ -38,7 +40,9 @@ def settles(sentence: str, echo: str, put: Collection[str]) -> bool:
 
     ``put`` are the words that edits since then put into files.
     """
-    if cues.is_for_once(sentence) or cues.is_cause(echo) or (cues.reports(sentence) and not has_date(echo)):  # "the producer says we get a week"
+    if (
+        cues.is_for_once(sentence) or cues.is_cause(echo) or (cues.reports(sentence) and not has_date(echo))
+    ):  # "the producer says we get a week"
         return False
     if says_change(sentence) or says_change(echo):
         return True

@@ -50,7 +50,8 @@ _VALUES: Final = (
 _UNITS: Final = re.compile(rf"\b{_UNIT}\b")
 _DIGITS: Final = re.compile(r"\d+(?:[.,:]\d+)*")
 _QUALIFIED: Final = re.compile(
-    r"\b(?:of|in|into|on|at|to|for|with|from|vo[nm]|zu[mr]?|ins|im|am|bei|beim|auf|für|mit|(?<=\w{4} )de[rs]) (?:(?:the|our|de[nmrs]|die|das|eine?[nmrs]?) )?(?P<what>\w+)"
+    r"\b(?:of|in|into|on|to|for|with|from|vo[nm]|zu[mr]?|ins|im|am|bei|beim|auf|für|mit|(?<=\w{4} )de[rs]) "
+    r"(?:(?:the|our|de[nmrs]|die|das|eine?[nmrs]?) )?(?P<what>\w+)"
 )
 """What a thing is told from its like by: "the retention on staging"."""
 _WHO: Final = re.compile(
@@ -112,7 +113,8 @@ _FORBIDS: Final = re.compile(
     r"niemals|nie|niemand|kein\w*|nicht|tabu|verboten)\b"
 )
 _PERMITS: Final = re.compile(
-    r"\b(?:may|(?:is|are) (?:fine|ok(?:ay)?|allowed|permitted)|allowed|free to|(?:lift|waive|drop)(?:s|ed|ped)? the (?:ban|rule|lock|restriction)|"
+    r"\b(?:may|(?:is|are) (?:fine|ok(?:ay)?|allowed|permitted)|allowed|free to|"
+    r"(?:lift|waive|drop)(?:s|ed|ped)? the (?:ban|rule|lock|restriction)|"
     r"darf(?:st)?|dürfen|dürft|erlaubt|freigegeben)\b"
 )
 _FREELY: Final = re.compile(r"\b(?:any|again|whenever|anywhere|wieder|jederzeit|beliebig\w*)\b")
@@ -327,7 +329,11 @@ def _read_clauses(sentence: str, repeated: Collection[str] | None = None) -> Ite
             rest = pattern.sub(" ", rest)
             if len(values) == 1 and (repeated is None or not read_values(values[0]).isdisjoint(repeated)):
                 found.append((kind, values[0]))
-        if repeated is not None and not found and len(bare := [each for each in _DIGITS.findall(rest) if each in repeated]) == 1:
+        if (
+            repeated is not None
+            and not found
+            and len(bare := [each for each in _DIGITS.findall(rest) if each in repeated]) == 1
+        ):
             rest = rest.replace(bare[0], " ")
             found.append(("number", bare[0]))
         text = _SETS.sub(" ", _UNITS.sub(" ", _CHANGED.sub(" ", _PER.sub(" ", rest))))
@@ -359,7 +365,9 @@ def _is_named_alike(clause: _Clause, other: _Clause) -> bool:
     They begin alike, or two words stand together in both with nothing of another name before them: "raw traces" are no "old traces".
     What only qualifies something else does not count: "the rehearsal for the harvest party".
     """
-    if not clause.qualifiers <= {*other.about} or not (clause.unit.startswith(other.unit[:3]) or other.unit.startswith(clause.unit[:3])):
+    if not clause.qualifiers <= {*other.about} or not (
+        clause.unit.startswith(other.unit[:3]) or other.unit.startswith(clause.unit[:3])
+    ):
         return False
     here, there = clause.phrases, other.phrases
     return here[:1] == there[:1] != [] or any(

@@ -30,7 +30,10 @@ def test_what_the_reply_repeats_as_it_is_now_is_settled(prompt: str, reply: str)
     ("prompt", "reply"),
     [
         ("why does it take 40 minutes?", "It takes 40 minutes because of the index."),
-        ("run the load test for 10 minutes", "I ran the load test for 10 minutes, no errors turned up at any rate of requests."),
+        (
+            "run the load test for 10 minutes",
+            "I ran the load test for 10 minutes, no errors turned up at any rate of requests.",
+        ),
         ("I get 3 errors since 10:15", "3 errors began because the certificate expired."),
         ("the build fails with exit code 137", "Exit code 137 means that memory ran out."),
         ("show me the last 20 rows", "Here come the last 20 rows of the table, newest on top."),

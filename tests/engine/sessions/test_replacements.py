@@ -340,5 +340,7 @@ def test_an_echo_names_the_thing_and_a_permission_lifts_a_rule(older: tuple[str,
 
 
 @pytest.mark.parametrize(("older", "newer"), BOTH_STAND)
-def test_values_of_other_things_and_permissions_of_a_part_leave_it(older: tuple[str, str], newer: tuple[str, str]) -> None:
+def test_values_of_other_things_and_permissions_of_a_part_leave_it(
+    older: tuple[str, str], newer: tuple[str, str]
+) -> None:
     assert not Statement(*newer).replaces(Statement(*older))
