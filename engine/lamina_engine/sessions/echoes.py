@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator
 from typing import Final
 
 from lamina_engine.sessions import cues
-from lamina_engine.sessions.replacements import has_date, read_values, says_change
+from lamina_engine.sessions.replacements import find_values, has_date, read_values, says_change
 
 _LONGEST: Final = 200
 """Characters of a sentence of a reply that is kept."""
@@ -31,8 +31,14 @@ def find_echoes(prompt: str, reply: str) -> Iterator[tuple[str, str]]:
     for sentence in cues.sentences(prompt):
         values = read_values(sentence)
         if values and not cues.is_question(sentence):
-            repeats = [each for each in said if not values.isdisjoint(read_values(each))]
+            repeats = [each for each in said if _repeat(sentence, values, each)]
             yield from ((sentence, each) for each in repeats[:1])
+
+
+def _repeat(sentence: str, values: frozenset[str], echo: str) -> bool:
+    """Return whether two sentences have a value in common that one of them has as one."""
+    common = values & read_values(echo)
+    return bool(common) and not common.isdisjoint(find_values(sentence) | find_values(echo))
 
 
 def settles(sentence: str, echo: str, put: Collection[str]) -> bool:

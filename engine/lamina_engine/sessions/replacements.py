@@ -307,6 +307,12 @@ def read_values(text: str) -> frozenset[str]:
     return frozenset([*_DIGITS.findall(lowered), *(day.removesuffix("s") for day in _DAY.findall(lowered))])
 
 
+def find_values(text: str) -> frozenset[str]:
+    """Return the numbers and days of a text that are values; a bare number may be a name: issue 12."""
+    lowered = text.lower()
+    return frozenset(value for _, pattern in _VALUES for found in pattern.findall(lowered) for value in read_values(found))
+
+
 def has_date(text: str) -> bool:
     """Return whether a text names a day, or a time of one."""
     lowered = text.lower()

@@ -40,6 +40,9 @@ def test_what_the_reply_repeats_as_it_is_now_is_settled(prompt: str, reply: str)
         ("the page shows 404 for users", "The page shows 404 as the route was missing."),
         ("for this trip take 50 euros cash", "50 euros."),
         ("dentist on 14 October at 9:30", "Entered: dentist on 14 October, 9:30."),
+        ("fix issue #482", "Issue 482 is fixed now."),
+        ("the last 3 commits are a mess, squash them", "The 3 commits are one now."),
+        ("lies Kapitel 3", "Kapitel 3 ist jetzt gelesen."),
     ],
 )
 def test_what_is_asked_reported_done_once_or_an_appointment_is_not(prompt: str, reply: str) -> None:
