@@ -11,7 +11,15 @@ from collections.abc import Collection, Iterator
 from typing import Final
 
 from lamina_engine.sessions import cues
-from lamina_engine.sessions.replacements import find_values, has_date, read_values, says_change
+from lamina_engine.sessions.replacements import (
+    find_values,
+    has_date,
+    read_values,
+    says_change,
+    says_over,
+    split_clauses,
+    without_former,
+)
 
 _LONGEST: Final = 200
 """Characters of a sentence of a reply that is kept."""
@@ -50,8 +58,13 @@ def settles(sentence: str, echo: str, put: Collection[str]) -> bool:
         cues.is_for_once(sentence) or cues.is_cause(echo) or (cues.reports(sentence) and not has_date(echo))
     ):  # "the producer says we get a week"
         return False
-    if says_change(sentence) or says_change(echo):
+    values = read_values(sentence)
+    clauses = [each for each in split_clauses(echo) if not values.isdisjoint(read_values(without_former(each)))]
+    if not clauses or any(map(says_over, clauses)):  # "down from 40 minutes", "the 30 seconds are gone"
+        return False
+    if says_change(sentence) or any(map(says_change, clauses)):
         return True
     if has_date(sentence):  # one that nothing changed is an appointment, and passes
         return False
-    return len(echo.split()) <= _BARE or _STATES.search(echo) is not None or not read_values(sentence).isdisjoint(put)
+    states = any(_STATES.search(each) for each in clauses)
+    return states or len(echo.split()) <= _BARE or not values.isdisjoint(put)

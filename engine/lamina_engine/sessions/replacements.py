@@ -43,7 +43,7 @@ _VALUES: Final = (
     ("time", re.compile(r"\b\d{1,2}:\d\d\b|\b\d{1,2} ?(?:am|pm|uhr)\b")),
     ("number", re.compile(
         rf"(?<![\w.,-])\d+(?:[.,]\d+)*(?= ?(?:%|{_UNIT}\b))|"
-        r"(?:\b(?:to|at|is|are|of|on|for|after|within|most|least|every|port|auf|ist|sind|bei|nach|alle)|[:=]) ?\b[1-9]\d*(?:[.,]\d+)*\b"
+        r"(?:\b(?:to|at|is|are|of|on|for|after|within|most|least|every|port|auf|ist|sind|bei|nach|alle)|[:=]) ?\b(?:[1-9]\d*|0(?=[.,]\d))(?:[.,]\d+)*\b"
     )),
 )  # fmt: skip
 """Kinds of values: each is looked for in what the kinds before it left. A number without a unit may be a name: migration 12."""
@@ -310,7 +310,24 @@ def read_values(text: str) -> frozenset[str]:
 def find_values(text: str) -> frozenset[str]:
     """Return the numbers and days of a text that are values; a bare number may be a name: issue 12."""
     lowered = text.lower()
-    return frozenset(value for _, pattern in _VALUES for found in pattern.findall(lowered) for value in read_values(found))
+    return frozenset(
+        value for _, pattern in _VALUES for found in pattern.findall(lowered) for value in read_values(found)
+    )
+
+
+def split_clauses(echo: str) -> list[str]:
+    """Return the clauses of a reply's sentence, each with the label before its colon."""
+    return _ECHO_CLAUSE.split(echo)
+
+
+def without_former(text: str) -> str:
+    """Return a text without the values that it names as old ones: "down from 40 minutes"."""
+    return _FORMER.sub(" ", text.lower())
+
+
+def says_over(clause: str) -> bool:
+    """Return whether a clause says that something is over."""
+    return _OVER.search(clause) is not None or _GIVES_UP.search(clause) is not None
 
 
 def has_date(text: str) -> bool:

@@ -19,6 +19,7 @@ from tests.engine.sessions.workday import days
         ("choir practice moves to Thursdays", "Choir practice is on Thursdays now."),
         ("the fee went up, it's 45 dollars", "Noted, 45 dollars."),
         ("der Kurs kostet ab März 80 Euro", "Kursgebühr: 80 Euro."),
+        ("Sommer wants 0.05 back as the threshold", "The significance threshold is 0.05 again, with Bonferroni."),
         ("they pushed the exam to 3 December", "The exam is on 3 December now."),
     ],
 )
@@ -40,6 +41,12 @@ def test_what_the_reply_repeats_as_it_is_now_is_settled(prompt: str, reply: str)
         ("the page shows 404 for users", "The page shows 404 as the route was missing."),
         ("for this trip take 50 euros cash", "50 euros."),
         ("dentist on 14 October at 9:30", "Entered: dentist on 14 October, 9:30."),
+        ("the export takes 40 minutes, make it faster", "It takes 4 minutes now, down from 40 minutes."),
+        ("users wait 30 seconds at login", "The wait of 30 seconds is gone: an index was missing."),
+        (
+            "the test has a timeout of 5 seconds, look",
+            "The timeout of 5 seconds is too short on CI; it is now 20 seconds.",
+        ),
         ("fix issue #482", "Issue 482 is fixed now."),
         ("the last 3 commits are a mess, squash them", "The 3 commits are one now."),
         ("lies Kapitel 3", "Kapitel 3 ist jetzt gelesen."),
