@@ -61,7 +61,7 @@ def place_revisions(results: Sequence[Result], kept: Sequence[int], prompt: str)
 
 
 def _replaced_by(later: Result, results: Sequence[Result], sessions: Collection[str | None]) -> set[int]:
-    """Return the positions of what was settled in some sessions, or since, and is settled anew by a later result."""
+    """Return the positions of what was settled before a later result settles it anew."""
     from lamina_engine.sessions.replacements import Statement
 
     statement = Statement(later.text)

@@ -78,7 +78,7 @@ class Decisions:
         return None
 
     def confirm(self, turn: int, sentence: str, echo: str) -> bool:
-        """Keep with a person's decision of a turn what the agent repeats of it; False where there is none."""
+        """Keep what the agent repeats with the person's decision; False where there is none."""
         values = read_values(sentence) & read_values(echo)
         for place, known in enumerate(self.standing):
             if known.turn == turn and known.by_user and not values.isdisjoint(read_values(known.text)):

@@ -32,7 +32,7 @@ _STATES: Final = re.compile(
 
 
 def find_echoes(prompt: str, reply: str) -> Iterator[tuple[str, str]]:
-    """Yield the sentences of a prompt whose value a reply repeats, each with the sentence of the reply."""
+    """Yield sentences of a prompt whose value a reply repeats, with those of the reply."""
     if read_values(prompt).isdisjoint(read_values(reply)):
         return
     said = [each for each in cues.sentences(reply) if len(each) <= _LONGEST and not each.endswith("?")]

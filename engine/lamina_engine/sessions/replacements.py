@@ -43,7 +43,8 @@ _VALUES: Final = (
     ("time", re.compile(r"\b\d{1,2}:\d\d\b|\b\d{1,2} ?(?:am|pm|uhr)\b")),
     ("number", re.compile(
         rf"(?<![\w.,-])\d+(?:[.,]\d+)*(?= ?(?:%|{_UNIT}\b))|"
-        r"(?:\b(?:to|at|is|are|of|on|for|after|within|most|least|every|port|auf|ist|sind|bei|nach|alle)|[:=]) ?\b(?:[1-9]\d*|0(?=[.,]\d))(?:[.,]\d+)*\b"
+        r"(?:\b(?:to|at|is|are|of|on|for|after|within|most|least|every|port|auf|ist|sind|bei|nach|alle)|[:=]) ?"
+        r"\b(?:[1-9]\d*|0(?=[.,]\d))(?:[.,]\d+)*\b"
     )),
 )  # fmt: skip
 """Kinds of values: each is looked for in what the kinds before it left. A number without a unit may be a name: migration 12."""
@@ -308,7 +309,7 @@ def read_values(text: str) -> frozenset[str]:
 
 
 def find_values(text: str) -> frozenset[str]:
-    """Return the numbers and days of a text that are values; a bare number may be a name: issue 12."""
+    """Return the numbers and days of a text that are values; "issue 12" has a name."""
     lowered = text.lower()
     return frozenset(
         value for _, pattern in _VALUES for found in pattern.findall(lowered) for value in read_values(found)
@@ -321,7 +322,7 @@ def split_clauses(echo: str) -> list[str]:
 
 
 def without_former(text: str) -> str:
-    """Return a text without the values that it names as old ones: "down from 40 minutes"."""
+    """Return a text without its old values: "down from 40 minutes"."""
     return _FORMER.sub(" ", text.lower())
 
 
@@ -342,7 +343,7 @@ def says_change(sentence: str) -> bool:
 
 
 def _read_clauses(sentence: str, repeated: Collection[str] | None = None) -> Iterator[_Clause]:
-    """Yield the clauses of a sentence that give one value; those of an echo give one that it has ``repeated``."""
+    """Yield the clauses of a sentence that give one value, of an echo a ``repeated`` one."""
     lowered = _WHO.sub(" ", _SAID.sub(" ", _FORMER.sub(" ", sentence.lower())))
     is_change, before = says_change(sentence), ""
     for clause in _CLAUSE.split(lowered) if repeated is None else map(_cut_label, _ECHO_CLAUSE.split(lowered)):
@@ -383,7 +384,7 @@ def _cut_label(clause: str) -> str:
 
 
 def _is_named_alike(clause: _Clause, other: _Clause) -> bool:
-    """Return whether two clauses name a thing by the same words, and the first none that tells it from the other's.
+    """Return whether two clauses name a thing alike, and the first tells it from no other.
 
     They begin alike, or two words stand together in both with nothing of another name before them: "raw traces" are no "old traces".
     What only qualifies something else does not count: "the rehearsal for the harvest party".
@@ -400,7 +401,7 @@ def _is_named_alike(clause: _Clause, other: _Clause) -> bool:
 
 
 def _split_phrases(text: str) -> list[list[str]]:
-    """Return the words of a text that say what it is about, as they stand together."""
+    """Return the words that say what a text is about, as they stand together."""
     phrases: list[list[str]] = [[]]
     for word in re.findall(r"[^\W_]+|,", _QUALIFIED.sub(" , ", text)):
         if stems := content_words(word):
