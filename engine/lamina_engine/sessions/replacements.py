@@ -147,7 +147,7 @@ class _Clause(NamedTuple):
 
     @property
     def phrases(self) -> list[list[str]]:
-        """What it is about, but for qualifiers, in words that stand together."""
+        """Words of what it is about that stand together, but for qualifiers."""
         return _split_phrases(self.text)
 
 
