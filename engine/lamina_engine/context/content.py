@@ -265,7 +265,7 @@ _POINTS = re.compile(
     re.IGNORECASE,
 )
 _CAPITAL = re.compile(r"(?=\b([^\W\d_]+) ([A-Z][a-z]{2,})\b)")
-_BEFORE_NO_NAME = _words(
+_BEFORE_NO_NAME = words_of(
     "a an the this that these those in on by since until till before after for of last next early late mid during and or"
 )
 """Before a month, and what somebody writes with a capital for no reason."""
