@@ -21,7 +21,7 @@ from lamina.mcp.answers import (
     one_line,
     short_id,
 )
-from lamina.mcp.knowing import fact_line, no_entity
+from lamina.mcp.knowledge import fact_line, no_entity
 from lamina.mcp.parameters import WrongArguments
 from lamina.mcp.recalling import find_chunk, where_of
 from lamina.mcp.tracing import show_steps, step_of

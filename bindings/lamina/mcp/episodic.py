@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import lamina
-from lamina.mcp import knowing
+from lamina.mcp import knowledge
 from lamina.mcp.answers import NOTE, Answer, clean, clean_data, counter, fill, headline, indented, one_line
 from lamina.mcp.calls import failure
 from lamina.mcp.recalling import find_chunk, hit_row, where_of
@@ -89,7 +89,7 @@ def _texts(vault: lamina.Vault, head: str, rows: list[dict[str, Any]], limit: in
 
 def list_projects(access: VaultAccess, given: Mapping[str, Any]) -> Answer:
     """Answer ``list-projects``."""
-    return knowing.status(access, {"section": "projects", "project": None, "limit": 200})
+    return knowledge.status(access, {"section": "projects", "project": None, "limit": 200})
 
 
 def list_sessions(access: VaultAccess, given: Mapping[str, Any]) -> Answer:
@@ -161,12 +161,12 @@ def hook_status(access: VaultAccess, given: Mapping[str, Any]) -> Answer:
 
 def topics(access: VaultAccess, given: Mapping[str, Any]) -> Answer:
     """Answer ``topics``."""
-    return knowing.status(access, {"section": "topics", "project": None, "limit": given["limit"]})
+    return knowledge.status(access, {"section": "topics", "project": None, "limit": given["limit"]})
 
 
 def stats(access: VaultAccess, given: Mapping[str, Any]) -> Answer:
     """Answer ``stats``."""
-    return knowing.status(access, {"section": "overview", "project": None, "limit": 50})
+    return knowledge.status(access, {"section": "overview", "project": None, "limit": 50})
 
 
 def repomap(access: VaultAccess, given: Mapping[str, Any]) -> Answer:

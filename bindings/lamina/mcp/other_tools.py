@@ -242,7 +242,7 @@ OTHERS: Final = (
             "as_of": text(""),
         },
         {"question": "what port does Keystone run on"},
-        "knowing:kg_ask",
+        "knowledge:kg_ask",
     ),
     Tool(
         "traverse",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote, urlsplit
 
 import lamina
-from lamina.mcp import knowing, recalling
+from lamina.mcp import knowledge, recalling
 from lamina.mcp.answers import NOTE, counter, fill, fitted, headline, indented, one_line
 from lamina.mcp.causal import kg_query
 
@@ -44,7 +44,7 @@ class UnknownResource(KeyError):
 
 def _overview(access: VaultAccess) -> str:
     vault = access.read()
-    lines, _ = knowing.overview(vault, access.project, 20)
+    lines, _ = knowledge.overview(vault, access.project, 20)
     items = [[one_line(line, 300)] for line in lines]
     return fill("overview", items, _nothing_more, _OVERVIEW_TOKENS, counter(vault))[0]
 

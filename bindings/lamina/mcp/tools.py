@@ -73,7 +73,7 @@ CORE: Final = (
             "k": whole("Most answers.", 6, 1, 100),
         },
         {"question": "what port does Keystone run on"},
-        "knowing:facts",
+        "knowledge:facts",
         any_of=("question", "entity"),
         brief=False,
     ),
@@ -118,7 +118,7 @@ CORE: Final = (
             "limit": whole("Lines.", 20, 1, 200),
         },
         {"section": "projects"},
-        "knowing:status",
+        "knowledge:status",
         brief=False,
     ),
 )  # fmt: skip

@@ -129,7 +129,7 @@ class Connection:
         return f"{self.address} gave no answer within {self.timeout_s:g} s; try again, or ask for less"
 
 
-class _Elsewhere:
+class _Remote:
     """Engine of a served vault: it is on the cluster, so what needs it here is refused."""
 
     closed = False
@@ -170,7 +170,7 @@ def _served(kind: type, prefix: str) -> dict[str, Any]:
 
 def _accessor(kind: type[T], prefix: str, connection: Connection) -> T:
     served: Any = type(f"Served{kind.__name__}", (kind,), _served(kind, prefix))
-    made = served(_Elsewhere(connection.address))
+    made = served(_Remote(connection.address))
     made._connection = connection
     return cast("T", made)
 
@@ -179,7 +179,7 @@ class ServedVault(Vault):
     """A vault on a cluster, for reading: calls that write raise `VaultReadOnly`."""
 
     def __init__(self, connection: Connection) -> None:
-        super().__init__(_Elsewhere(connection.address))
+        super().__init__(_Remote(connection.address))
         self._connection = connection
         try:
             connection.ask("version")  # whether it can be asked is known at once

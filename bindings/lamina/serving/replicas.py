@@ -23,8 +23,8 @@ from lamina_engine.errors import CallTimedOut, ClusterUnreachable, InvalidArgume
 from lamina_engine.executor import join_cluster
 from lamina_engine.shards import opening
 from lamina_engine.shards.asking import asking_elsewhere
-from lamina_engine.shards.elsewhere import Answering, Version, VersionGone
 from lamina_engine.shards.layout import shard_name
+from lamina_engine.shards.remote import Answering, Version, VersionGone
 
 if TYPE_CHECKING:
     from starlette.requests import Request

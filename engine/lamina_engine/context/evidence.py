@@ -26,7 +26,7 @@ from lamina_engine.index.languages import ENGLISH, language_of
 from lamina_engine.index.scoring import Bm25, inverse_document_frequency
 from lamina_engine.recall.lanes import Words
 from lamina_engine.recall.pipeline import recall_rows
-from lamina_engine.recall.whose import named_projects
+from lamina_engine.recall.scopes import named_projects
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -10,8 +10,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lamina_engine.index.row_columns import NO_VALUE
+from lamina_engine.recall.scopes import named_projects
 from lamina_engine.recall.sessions import find_sessions
-from lamina_engine.recall.whose import named_projects
 from lamina_engine.sessions.events import project_of_folder
 
 if TYPE_CHECKING:

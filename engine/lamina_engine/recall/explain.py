@@ -16,9 +16,9 @@ from lamina_engine.index.row_columns import NO_VALUE
 from lamina_engine.index.view import View
 from lamina_engine.recall.dialogue import turn_terms
 from lamina_engine.recall.request import Request
+from lamina_engine.recall.scopes import scope_term
 from lamina_engine.recall.score import SECONDS_PER_DAY, Ages, ages, boost_terms, recompute_boosts
 from lamina_engine.recall.time_window import recompute_factor, time_term
-from lamina_engine.recall.whose import scope_term
 from lamina_engine.results import Hit, Terms
 from lamina_kernels.layouts import I64
 

@@ -18,7 +18,7 @@ from lamina_engine.time.lexicon import AMBIGUOUS_MONTHS, ENGLISH, Senses, fold, 
 from lamina_engine.time.relations import read_phrases
 
 if TYPE_CHECKING:
-    from lamina_engine.recall.understand import TimeExpression
+    from lamina_engine.recall.time_expression import TimeExpression
 
 _MOST_READ: Final = 128
 """Chunks with the word that are read for the name, the newest: "may" stands in very many."""

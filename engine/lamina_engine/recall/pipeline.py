@@ -35,8 +35,8 @@ from lamina_engine.recall.pages import Page, first_page
 from lamina_engine.recall.relevance import LOOKED_AT, rate_rows
 from lamina_engine.recall.request import Request, make_request
 from lamina_engine.recall.retrieval import retrieve, select, weigh
+from lamina_engine.recall.scopes import find_scopes
 from lamina_engine.recall.time_window import WindowCandidates, find_window
-from lamina_engine.recall.whose import find_scopes
 from lamina_engine.results import Chunk, Hit, Snippet
 from lamina_kernels.layouts import BOOL, F32, F64, I64
 

@@ -16,9 +16,9 @@ from lamina_engine.errors import InvalidArgument
 from lamina_engine.profiles import Profile, check_intent
 from lamina_engine.recall.filters import Node, Where, parse_filter
 from lamina_engine.recall.operators import ParsedQuery, parse_query
+from lamina_engine.recall.scopes import PreferredScope
+from lamina_engine.recall.scopes import check_mode as check_scope_mode
 from lamina_engine.recall.time_window import TimeWindow, check_mode
-from lamina_engine.recall.whose import PreferredScope
-from lamina_engine.recall.whose import check_mode as check_scope_mode
 from lamina_kernels.distances import unit_rows, unit_rows_numpy
 
 PER_SOURCE = 2

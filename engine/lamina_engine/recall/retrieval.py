@@ -18,8 +18,8 @@ from lamina_engine.recall.lanes import EMPTY, Bonus, Lane, PreferredRows, Select
 from lamina_engine.recall.pages import Page, has_all
 from lamina_engine.recall.relevance import WORD_TABLE
 from lamina_engine.recall.request import Request
+from lamina_engine.recall.scopes import preferred_rows, require_scopes, weighing_rows
 from lamina_engine.recall.time_window import WindowCandidates, require_window
-from lamina_engine.recall.whose import preferred_rows, require_scopes, weighing_rows
 from lamina_kernels.layouts import F32
 
 if TYPE_CHECKING:

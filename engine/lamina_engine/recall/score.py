@@ -21,7 +21,7 @@ from msgspec import Struct
 from lamina_engine.clock import MISSING_US, US_PER_S, parse_instant, utc_datetime
 from lamina_engine.index.state import INVALIDATED
 from lamina_engine.recall.dialogue import turn_factors
-from lamina_engine.recall.whose import scope_factors
+from lamina_engine.recall.scopes import scope_factors
 from lamina_kernels import scoring
 from lamina_kernels.candidates import RowTraits
 from lamina_kernels.layouts import BOOL, F64, I64

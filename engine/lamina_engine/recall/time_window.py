@@ -32,7 +32,7 @@ from lamina_kernels.layouts import BOOL, F64, I64, U32
 if TYPE_CHECKING:
     from lamina_engine.profiles import TimePreference
     from lamina_engine.recall.request import Request
-    from lamina_engine.recall.understand import TimeExpression
+    from lamina_engine.recall.time_expression import TimeExpression
 
 MODES: Final = ("prefer", "filter", "off")
 _REQUESTED_WEIGHT: Final = 0.1
@@ -105,7 +105,7 @@ def find_window(view: View, request: Request) -> TimeWindow | None:
     windowed = request.since_us is not None or request.until_us is not None
     if mode == "off" or windowed or not view.rows or not may_mention_time(request.text):
         return None
-    from lamina_engine.recall.understand import understand_time
+    from lamina_engine.recall.time_expression import understand_time
 
     found = understand_time(request.text, request.now_us, request.tz)
     if found.event is not None:

@@ -22,7 +22,7 @@ from lamina_engine.store.store import INDEX, Store
 
 if TYPE_CHECKING:
     from lamina_engine.redact.redactor import Redactor
-    from lamina_engine.shards.elsewhere import Ask
+    from lamina_engine.shards.remote import Ask
 
 
 class ShardedMemory(Memory):
@@ -69,9 +69,9 @@ class ShardedMemory(Memory):
 
     def _open_shard(self, number: int, count: int, mode: str, clock: Clock | None, files: Files | None) -> Memory:
         if self._ask is not None:
-            from lamina_engine.shards.elsewhere import ElsewhereMemory
+            from lamina_engine.shards.remote import RemoteMemory
 
-            return cast("Memory", ElsewhereMemory(self.root / shard_name(number), number, self._ask))
+            return cast("Memory", RemoteMemory(self.root / shard_name(number), number, self._ask))
         place, own = shard_place(self.root, files, number)
         try:
             return Memory(place, mode=mode, clock=clock, files=own, settings=self._given_settings)

@@ -15,7 +15,7 @@ from lamina_engine.store.manifest import Manifest
 from lamina_engine.store.store import Store
 
 if TYPE_CHECKING:
-    from lamina_engine.shards.elsewhere import Answering, Ask
+    from lamina_engine.shards.remote import Answering, Ask
 
 
 class LaterClock:
@@ -57,7 +57,7 @@ def open_memory(address: str, **given: Any) -> Memory:
 
 def open_answering(address: str, number: int) -> Answering:
     """Open one shard of a sharded vault to answer for it, read-only."""
-    from lamina_engine.shards.elsewhere import Answering
+    from lamina_engine.shards.remote import Answering
 
     place, files = shard_place(*place_of(address), number)
     return Answering(Memory(place, mode="r", files=files))

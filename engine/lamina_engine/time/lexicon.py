@@ -385,7 +385,7 @@ def anchors() -> frozenset[str]:
 def may_mention_time(text: str) -> bool:
     """Return False only for a text without any time phrase, by a look at its words; O(length).
 
-    Never False where `lamina_engine.recall.understand.understand_time` finds something.
+    Never False where `lamina_engine.recall.time_expression.understand_time` finds something.
     """
     if any(map(str.isdigit, text)):
         return True

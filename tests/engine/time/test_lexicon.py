@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamina_engine.recall.understand import understand_time
+from lamina_engine.recall.time_expression import understand_time
 from lamina_engine.time.lexicon import anchors, may_mention_time
 
 NOW = "2026-08-12T14:30:00Z"

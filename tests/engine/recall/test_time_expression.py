@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lamina_engine.errors import InvalidArgument
-from lamina_engine.recall.understand import MAX_CHARS, MIN_CONFIDENCE, NOTHING, time_window, understand_time
+from lamina_engine.recall.time_expression import MAX_CHARS, MIN_CONFIDENCE, NOTHING, time_window, understand_time
 
 NOW = "2026-08-12T14:30:45"
 """A Wednesday."""

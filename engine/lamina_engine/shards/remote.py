@@ -140,7 +140,7 @@ class Answering:
         return known[1]
 
 
-class ElsewhereSnapshot(Snapshot):
+class RemoteSnapshot(Snapshot):
     """A version of a shard elsewhere: its manifest is here, its rows are asked for."""
 
     __slots__ = ("_asked", "ask")
@@ -151,9 +151,9 @@ class ElsewhereSnapshot(Snapshot):
         version = Version(manifest.vault, manifest.commits, manifest.rewritten, manifest.space)
         self.ask: Callable[..., Any] = lambda call, *arguments: ask(number, version, call, arguments)
 
-    def in_space(self, space: str) -> ElsewhereSnapshot:
+    def in_space(self, space: str) -> RemoteSnapshot:
         """Return the same version, read by the vectors of another model."""
-        return ElsewhereSnapshot(msgspec.structs.replace(self.manifest, space=space), *self._asked)
+        return RemoteSnapshot(msgspec.structs.replace(self.manifest, space=space), *self._asked)
 
     def numbers(self, log: str, column: str, rows: Rows, missing: int = 0) -> NDArray[Any]:
         """Gather a primitive column at some rows, in their order; nulls become ``missing``."""
@@ -216,12 +216,12 @@ class Known:
         return found
 
 
-class ElsewhereVectors(VectorBlocks):
+class RemoteVectors(VectorBlocks):
     """Vectors of a shard elsewhere."""
 
     __slots__ = ("_ask", "_count", "_known")
 
-    def __init__(self, snapshot: ElsewhereSnapshot, rows: int) -> None:
+    def __init__(self, snapshot: RemoteSnapshot, rows: int) -> None:
         super().__init__((), snapshot.space.dim if snapshot.space else 1)
         self._ask, self._count, self._known = snapshot.ask, rows, Known()
 
@@ -254,11 +254,11 @@ class ElsewhereVectors(VectorBlocks):
             yield first, self.gather(np.arange(first, min(first + length, stop), dtype=np.int64))
 
 
-class ElsewherePart:
+class RemotePart:
     """First rows of a shard elsewhere, for operators and corrections."""
 
     def __init__(self, view: View, stop: int, languages: tuple[str, ...]) -> None:
-        assert isinstance(view.snapshot, ElsewhereSnapshot)
+        assert isinstance(view.snapshot, RemoteSnapshot)
         self._ask, self._given = view.snapshot.ask, (stop, languages)
 
     def find(self, clause: object) -> I64:
@@ -278,17 +278,17 @@ class ElsewherePart:
 
 
 @after_fork.track_property_locks
-class ElsewhereShard(Shard):
+class RemoteShard(Shard):
     """A shard elsewhere at one version: each call of `Shard`, asked for."""
 
     def __init__(self, view: View, rows: I64) -> None:
         super().__init__(view, rows)
-        assert isinstance(view.snapshot, ElsewhereSnapshot)
+        assert isinstance(view.snapshot, RemoteSnapshot)
         self._ask, self._known = view.snapshot.ask, Known()
 
     def part(self, stop: int, languages: tuple[str, ...]) -> AnsweringPart:
         """Return its first rows for operators and corrections."""
-        return ElsewherePart(self._view, stop, languages)
+        return RemotePart(self._view, stop, languages)
 
     def sum_lengths(self, stop: int) -> I64:
         """Return the sums of the lengths of its first rows in each zone."""
@@ -360,8 +360,8 @@ class ElsewhereShard(Shard):
     @cached_property
     def vectors(self) -> VectorBlocks:
         """Vectors of its rows."""
-        assert isinstance(self.snapshot, ElsewhereSnapshot)
-        return ElsewhereVectors(self.snapshot, self._view.rows)
+        assert isinstance(self.snapshot, RemoteSnapshot)
+        return RemoteVectors(self.snapshot, self._view.rows)
 
     def scan(self, query: F32, k: int, start: int, stop: int, mask: Mask | None, floor: float | None) -> Nearest:
         """Return the k nearest of some rows, exactly."""
@@ -389,20 +389,20 @@ def _scoring(keys: U32, idf: F64, bm25: Bm25, average_length: float) -> bytes:
     return pickle.dumps(("score", keys.tobytes(), idf.tobytes(), bm25, average_length))
 
 
-class ElsewhereView(ShardView):
+class RemoteView(ShardView):
     """A version of a shard elsewhere, in place of the view of an open one."""
 
     def shard(self, rows: I64) -> Shard:
         """Return what it is asked by."""
-        return ElsewhereShard(self, rows)
+        return RemoteShard(self, rows)
 
     def in_space(self, space: str) -> View:
         """Return the same version, read by the vectors of another model that it has."""
-        assert isinstance(self.snapshot, ElsewhereSnapshot)
-        return ElsewhereView(self.snapshot.in_space(space), self.tables)
+        assert isinstance(self.snapshot, RemoteSnapshot)
+        return RemoteView(self.snapshot.in_space(space), self.tables)
 
 
-class ElsewhereMemory:
+class RemoteMemory:
     """A shard elsewhere, in place of an open one: for reading."""
 
     def __init__(self, root: Path, number: int, ask: Ask) -> None:
@@ -412,7 +412,7 @@ class ElsewhereMemory:
         self._view = self._make()
 
     @property
-    def store(self) -> ElsewhereMemory:
+    def store(self) -> RemoteMemory:
         """Itself: what a reader asks of a store is `fetch`."""
         return self
 
@@ -439,7 +439,7 @@ class ElsewhereMemory:
 
     def _make(self) -> View:
         manifest: Manifest = self._ask(self._number, None, "", ())
-        return ElsewhereView(ElsewhereSnapshot(manifest, self._number, self._ask), Tables(self.root))
+        return RemoteView(RemoteSnapshot(manifest, self._number, self._ask), Tables(self.root))
 
     def close(self) -> None:
         """Do nothing: whoever answers closes it."""

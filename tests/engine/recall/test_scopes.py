@@ -18,7 +18,7 @@ from lamina import FixedClock, Hits, InvalidArgument, NamedScope, Vault
 from lamina_engine.index.analysis import Analyzer, term_hash
 from lamina_engine.profiles import BUILT_IN
 from lamina_engine.recall.explain import recompute
-from lamina_engine.recall.whose import Names, Place, _choose_project, _place_of_form, known_names
+from lamina_engine.recall.scopes import Names, Place, _choose_project, _place_of_form, known_names
 from tests.conftest import NOW
 from tests.fuzz.vaults import Damage, copy_with
 

@@ -16,12 +16,12 @@ import pytest
 from lamina import FixedClock, Vault
 from lamina_engine.memory import Memory
 from lamina_engine.shards.asking import asking_elsewhere
-from lamina_engine.shards.elsewhere import Answering, Version, VersionGone
 from lamina_engine.shards.memory import ShardedMemory
+from lamina_engine.shards.remote import Answering, Version, VersionGone
 from tests.engine.shards.corpus import NOW, answers, change, plain, records, reopened, small_codes
 
 
-class Elsewhere:
+class Remote:
     """Shards of a vault that see nothing but pickled questions, as another process would."""
 
     def __init__(self, place: Path, shards: int) -> None:
@@ -34,7 +34,7 @@ class Elsewhere:
         return pickle.loads(pickle.dumps(self.shards[number].answer(*question)))
 
 
-def opened(place: Path, elsewhere: Elsewhere) -> Vault:
+def opened(place: Path, elsewhere: Remote) -> Vault:
     return Vault(ShardedMemory(place, mode="r", clock=FixedClock(NOW), ask=elsewhere.ask))
 
 
@@ -48,7 +48,7 @@ def pair(corpus_vault: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_recall_gives_the_bytes_of_the_local_vault(pair: Path) -> None:
-    elsewhere = Elsewhere(pair / "sharded", 3)
+    elsewhere = Remote(pair / "sharded", 3)
     with reopened(pair / "local") as local, opened(pair / "sharded", elsewhere) as asked, ThreadPoolExecutor(8) as pool:
         theirs = asking_elsewhere(lambda: list(answers(asked)), pool)
         for (question, ours), (_, found) in zip(answers(local), theirs, strict=True):
@@ -57,7 +57,7 @@ def test_recall_gives_the_bytes_of_the_local_vault(pair: Path) -> None:
 
 
 def test_every_other_reading_call_gives_the_same(pair: Path) -> None:
-    elsewhere = Elsewhere(pair / "sharded", 3)
+    elsewhere = Remote(pair / "sharded", 3)
     with reopened(pair / "local", mode="r") as local, opened(pair / "sharded", elsewhere) as asked:
         ids = [chunk.id for chunk in local.list(limit=None)]
         assert asked.list(limit=None) == local.list(limit=None)
@@ -79,7 +79,7 @@ def test_every_other_reading_call_gives_the_same(pair: Path) -> None:
 
 def test_a_write_is_seen_and_older_versions_are_answered_for(pair: Path, tmp_path: Path) -> None:
     shutil.copytree(pair / "sharded", tmp_path / "sharded")
-    elsewhere = Elsewhere(tmp_path / "sharded", 3)
+    elsewhere = Remote(tmp_path / "sharded", 3)
     with opened(tmp_path / "sharded", elsewhere) as asked, reopened(tmp_path / "sharded") as writer:
         before = asked._memory.view()
         change(writer, 400)
@@ -103,7 +103,7 @@ def test_codes_are_those_of_one_vault(tmp_path: Path, rows: int) -> None:
                 local.add(records(start, min(rows, 1_000)))
             local.shard(tmp_path / "sharded", 2)
         assert len(list((tmp_path / "sharded" / "index").glob("codes-*"))) == 2
-        elsewhere = Elsewhere(tmp_path / "sharded", 2)
+        elsewhere = Remote(tmp_path / "sharded", 2)
         with reopened(tmp_path / "local", mode="r") as local, opened(tmp_path / "sharded", elsewhere) as asked:
             for (question, ours), (_, found) in zip(answers(local, 23), answers(asked, 23), strict=True):
                 assert found == ours, question
