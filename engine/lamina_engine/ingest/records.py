@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from datetime import time as clock_time
 from decimal import Decimal
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -76,7 +76,7 @@ def normalise_record(record: Mapping[str, object], *, tz: str = "UTC", now_us: i
             extra[name] = json_value(value, name)
     created_at = record.get("created_at")
     return Record(
-        text=_check_text(record.get("text")),
+        text=_check_text(record),
         id=check_id(_name(record, "id")),
         **{name: _name(record, name) or None for name in NAME_FIELDS[1:]},
         created_at_us=None if created_at is None else check_instant(created_at, tz, now_us),
@@ -226,13 +226,20 @@ def _name(record: Mapping[str, object], name: str) -> str | None:
     return _check_unicode(value, name)
 
 
-def _check_text(value: object) -> str:
+_NAMED: Final = 6
+"""Other fields of a record without a text that a message names."""
+
+
+def _check_text(record: Mapping[str, object]) -> str:
+    value = record.get("text")
     if not isinstance(value, str):
         allowed = "non-empty text"
         if value is None:
-            allowed += (
-                "; if the text is in another field, map it (--column text=NAME) or name the file's kind (--kind beads)"
-            )
+            metadata = record.get("metadata")
+            given = {**record, **(metadata if isinstance(metadata, Mapping) else {})}
+            others = [shown(name) for name in given if name not in FIELDS][:_NAMED]
+            such = f", such as {', '.join(others)}" if others else ""
+            allowed += f"; if the text is in another field{such}, map it (--column text=NAME) or name the file's kind (--kind beads)"
         raise misfit("text", value, allowed)
     if not value or value.isspace():
         raise InvalidArgument(f"text={value[:20]!r} is blank; give non-empty text")

@@ -276,3 +276,8 @@ def test_values_are_what_python_has() -> None:
     assert python_values(pa.array([[("a", 1)], None], pa.map_(pa.string(), pa.int32()))) == [{"a": 1}, None]
     (far,) = python_values(pa.array([2**62], pa.timestamp("s")))
     assert isinstance(far, str)
+
+
+def test_a_record_without_a_text_is_told_its_other_fields() -> None:
+    with pytest.raises(InvalidArgument, match="such as 'Status', 'Name', map it"):
+        normalise_record({"Status": "open", "type": "task", "metadata": {"Name": "buy hay"}})
