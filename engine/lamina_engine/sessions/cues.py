@@ -90,6 +90,8 @@ _BORDER: Final = re.compile(
     r"[.!?…。！？](?!(?<=\d\.) (?:Januar|Februar|März|April|Mai|Juni|Juli|August|September|Oktober|November|Dezember)\b)"
     r"(?:(?<=[。！？])|[\"'”)\]]?\s+(?=[\"'“(`*\[]?[A-ZÄÖÜ0-9])|(?<=\w\?)\s+(?=\w))"
 )
+_LONGEST: Final = 1_000
+"""Characters of a sentence."""
 _MARKS: Final = re.compile(r"\*\*|__|(?<!\w)[*_](?=\w)|(?<=\w)[*_](?!\w)")
 """Of emphasis, or of names such as ``_balance`` and ``**kwargs``: cues are looked for without them, quotations keep them."""
 _STRONG: Final = re.compile(
@@ -128,11 +130,19 @@ def _sentences(text: str) -> Iterator[str]:
         line = without_emphasis(line).strip().replace("\u2019", "'")
         start = 0
         for border in _BORDER.finditer(line):
-            if sentence := line[start : border.end()].strip():
-                yield sentence
+            yield from _parts(line[start : border.end()].strip())
             start = border.end()
-        if sentence := line[start:].strip():
-            yield sentence
+        yield from _parts(line[start:].strip())
+
+
+def _parts(sentence: str) -> Iterator[str]:
+    """Yield a sentence; one without end in parts, as each cue looks at the whole of it."""
+    while len(sentence) > _LONGEST:
+        part = sentence[:_LONGEST].rpartition(" ")[0] or sentence[:_LONGEST]
+        yield part.rstrip()
+        sentence = sentence[len(part) :].lstrip()
+    if sentence:
+        yield sentence
 
 
 def sentences_with_next(text: str) -> Iterator[tuple[str, str]]:

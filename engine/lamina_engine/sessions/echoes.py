@@ -32,21 +32,29 @@ _STATES: Final = re.compile(
 
 
 def find_echoes(prompt: str, reply: str) -> Iterator[tuple[str, str]]:
-    """Yield sentences of a prompt whose value a reply repeats, with those of the reply."""
+    """Yield sentences of a prompt whose value a reply repeats, with those of the reply.
+
+    One of the two sentences has it as its value, and does not only hold its words.
+    """
     if read_values(prompt).isdisjoint(read_values(reply)):
         return
     said = [each for each in cues.sentences(reply) if len(each) <= _LONGEST and not each.endswith("?")]
+    repeated: dict[str, int] = {}
+    stated: dict[str, int] = {}
+    for number, echo in enumerate(said):
+        own = find_values(echo)
+        for value in read_values(echo):
+            repeated.setdefault(value, number)
+            if value in own:
+                stated.setdefault(value, number)
     for sentence in cues.sentences(prompt):
         values = read_values(sentence)
-        if values and not cues.is_question(sentence):
-            repeats = [each for each in said if _repeat(sentence, values, each)]
-            yield from ((sentence, each) for each in repeats[:1])
-
-
-def _repeat(sentence: str, values: frozenset[str], echo: str) -> bool:
-    """Return whether two sentences have a value in common that one of them has as one."""
-    common = values & read_values(echo)
-    return bool(common) and not common.isdisjoint(find_values(sentence) | find_values(echo))
+        if values.isdisjoint(repeated) or cues.is_question(sentence):
+            continue
+        own = find_values(sentence)
+        numbers = [each[value] for value in values if value in (each := repeated if value in own else stated)]
+        if numbers:
+            yield sentence, said[min(numbers)]
 
 
 def settles(sentence: str, echo: str, put: Collection[str]) -> bool:

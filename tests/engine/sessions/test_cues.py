@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import time
 from collections.abc import Callable
 
 import pytest
@@ -174,3 +175,20 @@ def test_what_is_said_of_a_kind_of_work_is_a_rule(sentence: str) -> None:
 )
 def test_what_holds_for_one_occasion_or_reports_is_no_rule(sentence: str) -> None:
     assert not cues.is_rule(sentence)
+
+
+@pytest.mark.parametrize("words", ["bitte nie ", "use a, ", "nur x, nie ", "when you "])
+def test_a_text_without_end_is_read_in_parts(words: str) -> None:
+    # dictated text has no full stops; one sentence of 40,000 characters took 4 seconds for each cue
+    text = (words * (40_000 // len(words))).strip()
+    started = time.perf_counter()
+    parts = cues.sentences(text)
+    for each in parts:
+        cues.is_rule(each)
+    assert time.perf_counter() - started < 2
+    assert " ".join(parts) == text
+    assert max(map(len, parts)) <= 1_000
+
+
+def test_a_word_without_end_is_read_in_parts() -> None:
+    assert "".join(cues.sentences("a" * 2_500)) == "a" * 2_500
