@@ -136,13 +136,16 @@ def _sentences(text: str) -> Iterator[str]:
 
 
 def _parts(sentence: str) -> Iterator[str]:
-    """Yield a sentence; one without end in parts, as each cue looks at the whole of it."""
-    while len(sentence) > _LONGEST:
-        part = sentence[:_LONGEST].rpartition(" ")[0] or sentence[:_LONGEST]
-        yield part.rstrip()
-        sentence = sentence[len(part) :].lstrip()
-    if sentence:
-        yield sentence
+    """Yield a sentence; one that is too long in parts, as each cue looks at the whole of it."""
+    start, asks = 0, sentence.endswith("?")
+    while len(sentence) - start > _LONGEST:
+        end = sentence.rfind(" ", start + 1, start + _LONGEST + 1)
+        end = start + _LONGEST if end < 0 else end
+        if not asks:  # the parts before the last would not be known as those of a question
+            yield sentence[start:end].strip()
+        start = end
+    if rest := sentence[start:].strip():
+        yield rest
 
 
 def sentences_with_next(text: str) -> Iterator[tuple[str, str]]:

@@ -192,3 +192,17 @@ def test_a_text_without_end_is_read_in_parts(words: str) -> None:
 
 def test_a_word_without_end_is_read_in_parts() -> None:
     assert "".join(cues.sentences("a" * 2_500)) == "a" * 2_500
+
+
+def test_a_question_without_end_is_no_rule() -> None:
+    text = f"should we always use pnpm {'and always lint ' * 100}or not?"
+    (asked,) = cues.sentences(text)
+    assert asked.endswith("or not?")
+    assert not cues.is_rule(asked)
+
+
+def test_ten_megabytes_without_a_full_stop_is_read_in_linear_time() -> None:
+    text = ("word " * 2_000_000).strip()
+    started = time.perf_counter()
+    assert " ".join(cues.sentences(text)) == text
+    assert time.perf_counter() - started < 20
