@@ -139,7 +139,7 @@ class Neighbours(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Graph(Struct, frozen=True, forbid_unknown_fields=True):
-    """Links followed from the best hits; see `lamina_engine.graph.spread`."""
+    """Links followed from the best hits; see `lamina_kernels.graph.spread`."""
 
     intents: tuple[str, ...] = ()
     """Intents for which links are followed."""

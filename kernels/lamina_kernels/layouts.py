@@ -17,6 +17,7 @@ I64: TypeAlias = NDArray[np.int64]
 U8: TypeAlias = NDArray[np.uint8]
 U16: TypeAlias = NDArray[np.uint16]
 U32: TypeAlias = NDArray[np.uint32]
+U64: TypeAlias = NDArray[np.uint64]
 BOOL: TypeAlias = NDArray[np.bool_]
 
 Score = TypeVar("Score", np.float32, np.float64)

@@ -210,18 +210,20 @@ def _with_later(results: list[Result], placed: list[int], prompt: str) -> list[i
     if not placed:
         return placed
     best = results[placed[0]]
-    words = [set(content_words(without_tools(result.text))) for result in results]
+    later = [
+        i for i, each in enumerate(results)
+        if i not in placed and each.is_unfiled and each.created_us > best.created_us
+    ]  # fmt: skip
+    if not later:
+        return placed
+    words = {i: set(content_words(without_tools(results[i].text))) for i in [*placed, *later]}
     asked, owners = set(content_words(prompt)), owner_words(prompt)
     told = set[str]().union(*(words[i] for i in placed))
     matter = words[placed[0]] - asked
     later = [
-        i
-        for i, each in enumerate(results)
-        if i not in placed
-        and each.is_unfiled
-        and each.created_us > best.created_us
-        and ((asked & words[i] - told and matter & words[i]) or (owners and says_of(owners, each.text, ANEW)))
-    ]
+        i for i in later
+        if (asked & words[i] - told and matter & words[i]) or (owners and says_of(owners, results[i].text, ANEW))
+    ]  # fmt: skip
     return [*sorted(later, key=lambda i: -(results[i].created_us // US_PER_DAY))[:1], *placed]
 
 

@@ -17,7 +17,7 @@ from lamina_engine.chunks.identities import find_ends
 from lamina_engine.chunks.reading import with_texts
 from lamina_engine.clock import MISSING_US
 from lamina_engine.errors import ChunkNotFound, InvalidArgument
-from lamina_engine.graph.registry import AFFINITY, STANDARD, Direction, Registry, gains
+from lamina_engine.graph.registry import AFFINITY, STANDARD, Direction, Registry, gains, passed_shares
 from lamina_engine.index import nodes
 from lamina_engine.index.state import ACTIVE, INVALIDATED, STATUS_NAMES
 from lamina_engine.profiles import WHAT, check_intent
@@ -26,6 +26,7 @@ from lamina_kernels.graph import beam, injection
 from lamina_kernels.graph.csr import entries
 from lamina_kernels.graph.hops import block
 from lamina_kernels.graph.hops import neighbours as gather_hops
+from lamina_kernels.graph.spread import spread
 
 if TYPE_CHECKING:
     from lamina_engine.index.nodes import NodeState
@@ -125,6 +126,38 @@ def walk_best_first(
         graph.forward, graph.backward, begin.nodes, begin.scores, plan.gains, walk_out, walk_in, blocked, beam_width,
         depth, budget, _lift(view, state, vector),
     )  # fmt: skip
+
+
+def spread_matches(
+    view: View,
+    begin: Starts,
+    *,
+    intent: str,
+    depth: int,
+    beam_width: int,
+    relations: tuple[str, ...] = (),
+    invalidated: bool = True,
+    registry: Registry = STANDARD,
+) -> Walk:
+    """Pass the matches of starts along links; see `lamina_kernels.graph.spread`."""
+    state = nodes.state_of(view)
+    graph = state.graph
+    shares = _shares(graph.relations, intent, relations, registry, len(registry))
+    blocked = state.blocked if invalidated else state.blocked_invalid
+    return spread(
+        graph.forward, graph.backward, begin.nodes, begin.scores, *shares, graph.hashes, blocked, depth, beam_width
+    )
+
+
+@functools.lru_cache(maxsize=64)
+def _shares(
+    names: tuple[str, ...], intent: str, relations: tuple[str, ...], registry: Registry, known: int
+) -> tuple[F64, F64]:
+    """Return the shares of relation codes; ``known``, the number of relations, keys the cache."""
+    found = passed_shares(names, intent, relations or None, registry)
+    for table in found:
+        table.flags.writeable = False
+    return found
 
 
 def mark_contradicted(view: View, walk: Walk) -> U8:

@@ -20,7 +20,6 @@ from msgspec.structs import replace
 
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.graph import walks
-from lamina_engine.graph.spread import spread
 from lamina_engine.graph.walks import CONTRADICTS
 from lamina_engine.index import nodes
 from lamina_engine.profiles import INDEX
@@ -270,7 +269,7 @@ def _follow_links(
     if not view.all_active:
         anchors, scores = walks.latest_rows(view, anchors, scores)
     starts = walks.find_starts(view, anchors, scores, invalidated=keep)
-    walk = spread(
+    walk = walks.spread_matches(
         view, starts, intent=intent, depth=settings.depth, beam_width=settings.beam, relations=settings.relations,
         invalidated=keep,
     )  # fmt: skip

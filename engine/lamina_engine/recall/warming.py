@@ -6,7 +6,7 @@ from typing import Final
 
 from lamina_kernels import candidates, distances, inverted, scoring, terms
 from lamina_kernels._jit import Kernel
-from lamina_kernels.graph import beam, chains, hops, injection
+from lamina_kernels.graph import beam, chains, hops, injection, spread
 
 KERNELS: Final[tuple[Kernel[..., object], ...]] = (
     distances.best_proposals,
@@ -36,5 +36,6 @@ WALK_KERNELS: Final[tuple[Kernel[..., object], ...]] = (
     beam.beam_walk,
     hops.k_hop,
     chains.walk_chains,
+    spread.spread_links,
 )
 """Kernels of link walks, for vaults with links."""
