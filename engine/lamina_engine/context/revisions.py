@@ -7,6 +7,7 @@ Who is told the older one alone builds the wrong thing.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Final
@@ -28,7 +29,6 @@ _SCORE: Final = 0.5
 _SOME: Final = 0.3
 _NEAR: Final = 0.7
 """Of that subject, or of the best score, what is enough where the result speaks of a change."""
-_CHANGE: Final = re.compile(rf"\b(?:{changes.ANY}|(?:was|not) \S*\d)\b", re.IGNORECASE)
 _SENTENCE: Final = re.compile(r"(?<=[.!?;])\s+|\n+")
 
 
@@ -72,12 +72,18 @@ def _replaced_by(later: Result, results: Sequence[Result], sessions: Collection[
     }  # fmt: skip
 
 
+@functools.cache
+def _change() -> re.Pattern[str]:
+    """Compile on first use: every turn imports this module, few look for changes."""
+    return re.compile(rf"\b(?:{changes.ANY}|(?:was|not) \S*\d)\b", re.IGNORECASE)
+
+
 def speaks_of_change(text: str, words: Collection[str]) -> bool:
     """Return True if a sentence speaks of a change, and it or the one before of some words."""
     before = False
     for sentence in _SENTENCE.split(text):
         names = not set(content_words(sentence)).isdisjoint(words)
-        if (names or before) and _CHANGE.search(sentence) is not None:
+        if (names or before) and _change().search(sentence) is not None:
             return True
         before = names
     return False

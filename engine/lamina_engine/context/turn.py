@@ -24,7 +24,6 @@ from lamina_engine.context.rendering import ContextBlock, Item
 from lamina_engine.context.revisions import place_revisions
 from lamina_engine.context.scope import Scope, find_scope
 from lamina_engine.errors import EmbeddingError, InvalidArgument
-from lamina_engine.facts.stating import ANEW
 from lamina_engine.freshness.tiers import multiplier, read_settings
 from lamina_engine.profiles import INDEX
 
@@ -216,6 +215,8 @@ def _with_later(results: list[Result], placed: list[int], prompt: str) -> list[i
     ]  # fmt: skip
     if not later:
         return placed
+    from lamina_engine.facts.stating import ANEW  # in few turns, and its expressions take long to compile
+
     words = {i: set(content_words(without_tools(results[i].text))) for i in [*placed, *later]}
     asked, owners = set(content_words(prompt)), owner_words(prompt)
     told = set[str]().union(*(words[i] for i in placed))
