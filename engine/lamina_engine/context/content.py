@@ -10,6 +10,8 @@ Nothing but ``re`` is imported, directly or by the packages above: a hook asks t
 
 import re
 
+from lamina_engine.expressions import late
+
 
 def words_of(text: str) -> frozenset[str]:
     """Return the words of a text as a set."""
@@ -184,28 +186,28 @@ _CONTINUE = words_of(
     """
 )
 _CONTINUE_PHRASES = ("继续", "下一步", "続け", "続き", "次", "계속", "다음")
-_TOKEN = re.compile(r"[^\W_]+(?:[._/\-'’:@#+]+[^\W_]+)*[+#]*|_+\w+")
-_WORDS = re.compile(r"(?!(?<=['\u2019])s\b)[^\W_]+")
-_JOINS = re.compile(r"(?:['\u2019]s)?[ -]")
-_PARTS = re.compile(r"[-'’]")
-_JOINED = re.compile(r"[._/:@#+]")
-_UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uac00-\ud7ff]+")
-_PHRASE = re.compile("|".join(sorted(_PHRASES, key=lambda phrase: (-len(phrase), phrase))))
-_ASKS_OURS = re.compile(
+_TOKEN = late(r"[^\W_]+(?:[._/\-'’:@#+]+[^\W_]+)*[+#]*|_+\w+")
+_WORDS = late(r"(?!(?<=['\u2019])s\b)[^\W_]+")
+_JOINS = late(r"(?:['\u2019]s)?[ -]")
+_PARTS = late(r"[-'’]")
+_JOINED = late(r"[._/:@#+]")
+_UNSPACED = late("[\u0e00-\u0eff\u1000-\u109f\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uac00-\ud7ff]+")
+_PHRASE = late("|".join(sorted(_PHRASES, key=lambda phrase: (-len(phrase), phrase))))
+_ASKS_OURS = late(
     r"\b(?:how|where|when|which|what|why|who)\b.{0,40}?\b(?:do|does|did|should|can|could|would|must|have|had|are|is|was|were)\s+(?:we|our|i)\b"
     r"|\bhow to\b|\bour\b"
     r"|\b(?:wie|wo(?:r?an|mit|rüber|für|rauf|raus|von|her|hin|zu)?|wann|was|welche[rsnm]?|warum|wieso|weshalb|weswegen|we[rmn])\b.{0,40}?"
     r"\b(?:wir|uns)\b|\bunser(?:e[mnrs]?)?\b",
     re.IGNORECASE | re.DOTALL,
 )
-_SEEKS = re.compile(
+_SEEKS = late(
     r"\b(?:we|us|our|ours|wir|uns|unser(?:e[mnrs]?)?)\b"
     r"|\b(?:did|was|were|had|has|have|why not|(?:warum|wieso|weshalb|weswegen) nicht)\b"
     r"|\b(?:wurden?|worden|gewesen|hat|hatten?|waren)\b",
     re.IGNORECASE,
 )
 """A question of what was, or of what is ours."""
-_ASKS = re.compile(
+_ASKS = late(
     r"[?？]|(?:^|[.!\n])\s*(?:(?:and|so|ok|okay|hey|hi|also|but|btw|please|und|aber|also|ach|na|bitte|sag(?:t)? mal)\b\W*){0,9}"
     r"(?:(?:wh?at|where|when|why|how|who)['’]?s?|which|whose|we[rmn]|wessen|was|welche[rsnm]?|wo(?:r?an|mit|rüber|für|rauf|raus|von|her|hin|zu)?"
     r"|wann|warum|wieso|weshalb|weswegen|wie|qui|quel\w*|où|quand|pourquoi|comment|qué|cuál|quién|dónde|cuándo|cómo"
@@ -215,19 +217,19 @@ _ASKS = re.compile(
     r"|(?:^|[.!\n])\s*(?:(?:did|has|is|are|was|were|does)\s+(?:we|our|i|the|there|anyone|someone|(?-i:[A-Z])\w+)|(?:have|had|do)\s+(?:we|i))\b",
     re.IGNORECASE,
 )
-_REQUEST = re.compile(
+_REQUEST = late(
     r"(?:^|[.!?,\n])\s*(?:(?:and|so|ok|okay|hey|please)\s+){0,9}(?:can|could|would|will)\s+you\b"
     r"(?![^.?!\n]*\b(?:tell (?:me|us) (?!if)|explain|remind|know|remember|recall|what|which|who|where|when|why|how)\b)[^.?!\n]*\?",
     re.IGNORECASE,
 )
 """An order said as a question: "can you draw that as a table?\""""
-_REMEMBERS = re.compile(
+_REMEMBERS = late(
     r"\b(?:was|were|is|are|did|do|have|had)n['’]?t (?:there|we)\b|\bremind me\b|\bhow (?:do|can|did|should|could) (?:i|we|you|one)\b"
     r"|\b(?:i|we) (?:seem to |vaguely |still )?(?:remember|recall|know (?:we|there))\b|\bthere (?:was|were|is|are) some",
     re.IGNORECASE,
 )
 """A question without its mark, for what was known once: "I seem to remember a rule for this.\""""
-_WHO = re.compile(
+_WHO = late(
     r"\W*(?:(?:and|so|ok|hey|und|also|hi)\W+)*(?:who|whose|whom|wer|wem|wen|wessen)(?:['\u2019]s)?\b(?P<rest>[^.?!\n]*)",
     re.IGNORECASE,
 )
@@ -239,7 +241,7 @@ _ATTRIBUTES = words_of(
     """
 )
 """What every thing has one of: no row that only names such a word is about what is asked."""
-_OF = re.compile(
+_OF = late(
     r"\W*(?:of|for|von|vom|f[uü]r|des|der)\s+(?:(?:the|our|de[rnms]|das|die|unser\w*)\s+)?(?P<owner>[^\W_]+)",
     re.IGNORECASE,
 )
@@ -255,16 +257,14 @@ _GRAMMAR = words_of(
     """
 )
 """Words that are no role beside "who"."""
-_WEATHER = re.compile(
-    r"\W*(?:what|how|wie)(?:['\u2019]?s| is| ist| wird)? (?:the |das )?(?:weather|wetter)\b", re.IGNORECASE
-)
+_WEATHER = late(r"\W*(?:what|how|wie)(?:['\u2019]?s| is| ist| wird)? (?:the |das )?(?:weather|wetter)\b", re.IGNORECASE)
 """A place where it rains is no subject."""
-_POINTS = re.compile(
+_POINTS = late(
     r"\b(?:this|that|these|those|it|its|here|current|now|you|your|yours|dies\w*|hier|du|dir|dein\w*|ce|cet|cette|ces|ici|tu|vous|votre"
     r"|est[eao]s?|es[eao]s?|aqu[ií]|quest[aeio]|isso|isto|você|deze|je|jij|jouw)\b",
     re.IGNORECASE,
 )
-_CAPITAL = re.compile(r"(?=\b([^\W\d_]+) ([A-Z][a-z]{2,})\b)")
+_CAPITAL = late(r"(?=\b([^\W\d_]+) ([A-Z][a-z]{2,})\b)")
 _BEFORE_NO_NAME = words_of(
     "a an the this that these those in on by since until till before after for of last next early late mid during and or"
 )

@@ -21,6 +21,7 @@ import numpy as np
 from msgspec import Struct
 
 from lamina_engine.context.content import asks, owner_words, points, role_words, seeks, subject_words
+from lamina_engine.expressions import late
 from lamina_engine.index.analysis import Analyzer
 from lamina_engine.index.languages import ENGLISH, language_of
 from lamina_engine.index.scoring import Bm25, inverse_document_frequency
@@ -71,14 +72,14 @@ _POINTED_YOUNG: Final = 10
 CANDIDATES: Final = 20
 _LONGEST: Final = 4_000
 """Characters of a prompt, or of one of its sentences, that are read: a pasted log is no question."""
-_WORD: Final = re.compile(r"\w+")
-_SENTENCE: Final = re.compile(r"(?<=[.!?。！？])\s+|(?<=[。！？])|\n+")
-_FORBIDS: Final = re.compile(
+_WORD: Final = late(r"\w+")
+_SENTENCE: Final = late(r"(?<=[.!?。！？])\s+|(?<=[。！？])|\n+")
+_FORBIDS: Final = late(
     r"\b(?:never|don['’]?t|do not|must not|mustn['’]?t|not allowed|forbidden|tak(?:es?|en) back|no longer|nie(?:mals)?|nicht mehr"
     r"|darf(?:st)? nicht|verboten|auf keinen fall)\b",
     re.IGNORECASE,
 )
-_FAILED: Final = re.compile(
+_FAILED: Final = late(
     r"\b(?:not|cannot|can['’]?t|\w+n['’]t|doesnt|wont|unsupported|bad idea|too (?:slow|expensive|dear)|gave up|given up|back (?:on|to|out)"
     r"|revert\w*|rolled back|removed|dropped|thrown out|went out|goes out|nicht|keine?[nmrs]?|schlechte idee|zu (?:langsam|teuer)"
     r"|aufgegeben|verworfen|rausgeworfen|ausgebaut|entfernt|vergiss)\b",

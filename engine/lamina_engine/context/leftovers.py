@@ -31,11 +31,11 @@ _TURNS: Final = 400
 
 def find_leftovers(memory: Memory, last: Sequence[Chunk], scope: Scope, now_us: int, agent: str | None) -> list[Item]:
     """Return handoffs before the last, cut to the points that nobody took up since."""
-    from lamina_engine.sessions.closures import Talk
-    from lamina_engine.sessions.turns import CONVERSATION
-
     if not last:
         return []
+    from lamina_engine.sessions.closures import Talk  # most vaults of notes have no handoff
+    from lamina_engine.sessions.turns import CONVERSATION
+
     known = {chunk.id for chunk in last}
     handoffs = [
         chunk for chunk in newest_chunks(memory, list(HANDOFFS), _SESSIONS, scope, agent=agent)

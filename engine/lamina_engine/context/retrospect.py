@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 
 from lamina_engine.context.content import asks, words_of
+from lamina_engine.expressions import late
 
 _MOST_CHARS = 200
 """A question about the work is short; what is longer is about something."""
@@ -35,13 +36,13 @@ _ASKING = (
         """
     ),
 )
-_OPEN = re.compile(
+_OPEN = late(
     r"\b(?:open|outstanding|pending|remain(?:s|ing)?|unfinished|unresolved|undone|unanswered|incomplete|todos?|loose ends"
     r"|(?:what|whats|anything|s|is|still).* left|still .*\bto (?:do|be done)|offen\w*|unerledigt\w*|ausstehend\w*|übrig|liegen geblieben"
     r"|(?:steht|stehen) (?:\w+ )*(?:aus|an)|noch (?:\w+ )*(?:tun|machen|erledigen)|(?:fehlt|fehlen) (?:\w+ )*noch)\b"
 )
-_ORDERS = re.compile(r"(?:(?:please|can you|bitte) )?(?:list|show|tell|give|any|zeige?|nenne|liste)\b")
-_LEFT_OFF = re.compile(
+_ORDERS = late(r"(?:(?:please|can you|bitte) )?(?:list|show|tell|give|any|zeige?|nenne|liste)\b")
+_LEFT_OFF = late(
     r"\bwhere (?:we|i) (?:left|stopped|ended|broke)(?: it)?\b"
     r"|^(?:so |ok |and |wait )*where (?:did|had|have|were|was) (?:we|i)"
     r"(?: (?:leave|left|stop|stopped|end|ended|finish|get|got|break|it|at|up|off|to|last|time|again|before|with|the|project"
@@ -57,15 +58,15 @@ _LEFT_OFF = re.compile(
     r"|^was (?:haben|habe|hatten) (?:wir|ich) (?:zuletzt|letztes mal|beim letzten mal|in der letzten sitzung) (?:gemacht|getan)$"
     r"|^(?:was (?:ist|war)|wie ist) der (?:letzte |aktuelle )?stand$"
 )
-_DOING = re.compile(
+_DOING = late(
     r"\b(?:did|done|do|doing|happen\w*|work\w*|chang\w*|decid\w*|discuss\w*|learn\w*|finish\w*|new|update[sd]?|wrote|going on|complet\w+"
     r"|achieved?|accomplish\w*|gemacht|getan|passiert|geschehen|gearbeitet|gelernt|besprochen|beschlossen|entschieden|geändert|neues?"
     r"|los|erledigt|geschafft|geschrieben|fait|passé|changé|travaillé|décidé|hicimos|hice|hecho|pasó|trabajamos|decidimos|fatto|successo"
     r"|lavorato|deciso|fizemos|fiz|aconteceu|trabalhamos|gedaan|gebeurd|gewerkt|besloten)\b",
     re.IGNORECASE,
 )
-_REASON = re.compile(r"\b(?:why|how|where|when|warum|wieso|weshalb|wie|wo|wann)\b", re.IGNORECASE)
-_DECIDING = re.compile(r"\b(?:deci\w+|beschl\w+|entsch\w+|décid\w+|deciso|besl[ou]\w+)\b", re.IGNORECASE)
+_REASON = late(r"\b(?:why|how|where|when|warum|wieso|weshalb|wie|wo|wann)\b", re.IGNORECASE)
+_DECIDING = late(r"\b(?:deci\w+|beschl\w+|entsch\w+|décid\w+|deciso|besl[ou]\w+)\b", re.IGNORECASE)
 
 
 def looks_back(prompt: str) -> bool:

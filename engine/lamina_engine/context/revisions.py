@@ -7,7 +7,6 @@ Who is told the older one alone builds the wrong thing.
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Final
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from lamina_engine.chunks.handoffs import ECHO, INSIGHT
 from lamina_engine.clock import US_PER_DAY
 from lamina_engine.context.content import content_words
+from lamina_engine.expressions import late
 from lamina_engine.time import changes
 
 if TYPE_CHECKING:
@@ -29,7 +29,8 @@ _SCORE: Final = 0.5
 _SOME: Final = 0.3
 _NEAR: Final = 0.7
 """Of that subject, or of the best score, what is enough where the result speaks of a change."""
-_SENTENCE: Final = re.compile(r"(?<=[.!?;])\s+|\n+")
+_CHANGE: Final = late(rf"\b(?:{changes.ANY}|(?:was|not) \S*\d)\b", re.IGNORECASE)
+_SENTENCE: Final = late(r"(?<=[.!?;])\s+|\n+")
 
 
 def place_revisions(results: Sequence[Result], kept: Sequence[int], prompt: str) -> list[int]:
@@ -72,18 +73,12 @@ def _replaced_by(later: Result, results: Sequence[Result], sessions: Collection[
     }  # fmt: skip
 
 
-@functools.cache
-def _change() -> re.Pattern[str]:
-    """Compile on first use: every turn imports this module, few look for changes."""
-    return re.compile(rf"\b(?:{changes.ANY}|(?:was|not) \S*\d)\b", re.IGNORECASE)
-
-
 def speaks_of_change(text: str, words: Collection[str]) -> bool:
     """Return True if a sentence speaks of a change, and it or the one before of some words."""
     before = False
     for sentence in _SENTENCE.split(text):
         names = not set(content_words(sentence)).isdisjoint(words)
-        if (names or before) and _change().search(sentence) is not None:
+        if (names or before) and _CHANGE.search(sentence) is not None:
             return True
         before = names
     return False

@@ -6,10 +6,10 @@ middle, and nothing where no word of content would be left.
 
 from __future__ import annotations
 
-import functools
 import re
 from typing import Final
 
+from lamina_engine.expressions import late
 from lamina_engine.index.analysis import STOP_WORDS
 
 _LONGEST: Final = 120
@@ -45,7 +45,9 @@ _REQUEST: Final = rf"""
       |(?:kun|kunt|kan)\ (?:je|u)(?:\ (?:me|mij|alsjeblieft|alstublieft))*(?:\ (?:vertellen|zeggen|uitleggen))?|alsjeblieft|alstublieft)
     (?:\ (?:if\ you\ (?:know|could\ tell\ me|can\ tell\ me|remember)))?"""
 _ASKS: Final = r"(?:can|could|would|will|do|please|pls|i|i'd|tell|kannst|könntest|bitte|peux|pourr|pouvez|puede|podr|puoi|potresti|pode)"
-_BEFORE: Final = rf"¿?(?:{_GREETING}(?=\s*[,.!:;…–—-]|\ {_ASKS})|{_REQUEST}(?![\w'-]))[\s,.!:;…–—-]*"
+_BEFORE: Final = late(
+    rf"¿?(?:{_GREETING}(?=\s*[,.!:;…–—-]|\ {_ASKS})|{_REQUEST}(?![\w'-]))[\s,.!:;…–—-]*", re.IGNORECASE | re.VERBOSE
+)
 _MUCH: Final = r"(?:\ (?:a\ lot|a\ bunch|a\ million|so\ much|very\ much|much|again|in\ advance|for\ (?:your|the|any)\ help|everyone|all))"
 _THANKS: Final = rf"""
     (?:(?:many\ |thousand\ )?(?:thanks|thank\ you|thx|ty|cheers){_MUCH}*|(?:much|greatly)\ appreciated
@@ -55,10 +57,13 @@ _THANKS: Final = rf"""
       |vielen\ dank(?:\ im\ voraus)?
       |s['’]il\ (?:te|vous)\ pla[iî]t|merci(?:\ (?:beaucoup|bien|d['’]avance))*|por\ favor|(?:muchas\ |mil\ )?gracias|per\ favore
       |grazie(?:\ mille)?|(?:muito\ )?obrigad[oa]|alsjeblieft|alstublieft|(?:hartelijk\ )?(?:bedankt|dank\ je(?:\ wel)?))"""
-_AFTER: Final = rf"""
+_AFTER: Final = late(
+    rf"""
     (?:[.,;:!?…–—\n-][\s,.;:!?…–—-]*{_THANKS}
       |\ (?:(?:many\ )?(?:thanks|thank\ you|thx){_MUCH}+|many\ thanks|vielen\ dank|merci\ beaucoup|muchas\ gracias))
-    [\s,.!?:;)(…–—-]*\Z"""
+    [\s,.!?:;)(…–—-]*\Z""",
+    re.IGNORECASE | re.VERBOSE,
+)
 
 
 def strip_courtesy(text: str) -> str:
@@ -71,13 +76,12 @@ def strip_courtesy(text: str) -> str:
     >>> strip_courtesy("hello world example")
     'hello world example'
     """
-    before, after = _patterns()
     found = " ".join(text.split())
     at = 0
-    while match := before.match(found, at):
+    while match := _BEFORE.match(found, at):
         at = match.end()
     end = len(found)
-    while match := after.search(found, max(at, end - _LONGEST), end):
+    while match := _AFTER.search(found, max(at, end - _LONGEST), end):
         end = match.start() + (found[match.start()] in ".?!")
     if (at, end) == (0, len(found)) or not _has_content(found[at:end]):
         return text
@@ -87,9 +91,3 @@ def strip_courtesy(text: str) -> str:
 def _has_content(text: str) -> bool:
     words = [word.replace("'", "") for word in re.findall(r"[\w']+", text.lower())]
     return any(word not in STOP_WORDS for word in words)
-
-
-@functools.cache
-def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
-    flags = re.IGNORECASE | re.VERBOSE
-    return re.compile(_BEFORE, flags), re.compile(_AFTER, flags)

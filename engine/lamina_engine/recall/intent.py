@@ -13,6 +13,7 @@ import functools
 import re
 from typing import Final, NamedTuple
 
+from lamina_engine.expressions import late
 from lamina_engine.profiles import INTENTS, WHAT
 
 SURE: Final = 0.8
@@ -88,13 +89,10 @@ _WHY_CJK: Final = re.compile("なぜ|何故|どうして|なんで|为什么|為
 """Written without spaces: no border of a word is asked for."""
 
 
-@functools.cache
-def _words() -> dict[str, tuple[re.Pattern[str], ...]]:
-    """Compile the families on first use: every recall imports this module, few classify."""
-    return {
-        intent: tuple(re.compile(rf"(?<![\w-])(?:{family})(?![\w-])", re.IGNORECASE) for family in families)
-        for intent, families in _FAMILIES.items()
-    }
+_WORDS: Final = {
+    intent: tuple(late(rf"(?<![\w-])(?:{family})(?![\w-])", re.IGNORECASE) for family in families)
+    for intent, families in _FAMILIES.items()
+}
 
 
 class Intent(NamedTuple):
@@ -108,9 +106,7 @@ class Intent(NamedTuple):
 def classify(question: str) -> Intent:
     """Classify a question; confidence is min(0.95, 0.6 + 0.1 · points)."""
     # without any points the intent is ``what`` at 0.6; ties go to why, then when, then entity
-    points = {
-        intent: _FAMILY * sum(bool(word.search(question)) for word in words) for intent, words in _words().items()
-    }
+    points = {intent: _FAMILY * sum(bool(word.search(question)) for word in words) for intent, words in _WORDS.items()}
     points["why"] += _FAMILY * bool(_WHY_CJK.search(question))
     points["entity"] += _FAMILY * bool(re.search(_NAMED, question))
     points["when"] += _HINT * bool(re.search(_PHRASE, question, re.IGNORECASE))

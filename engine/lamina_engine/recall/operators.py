@@ -17,12 +17,13 @@ pasted. So no question is ever an error, and an ordinary question is left as it 
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Collection, Iterator
 from typing import Final, Literal
 
 from msgspec import Struct
+
+from lamina_engine.expressions import late
 
 FIELDS: Final = ("title", "project", "type", "tag", "source")
 
@@ -43,15 +44,13 @@ _KEYWORDS: Final = 3
 """Words beside its operators that a query of keywords has, at most; with more it is a sentence."""
 
 
-@functools.cache
-def _clause() -> re.Pattern[str]:
-    return re.compile(
-        rf"(?<!\S)(?P<sign>[+-]?)(?:(?P<field>{'|'.join(FIELDS)}):)?"
-        rf'(?:"(?P<straight>[^"]*)"{_END}'  # a phrase
-        rf"|“(?P<curly>[^”]*)”{_END}"
-        rf"|(?P<stem>\w[\w.'-]*)(?P<suffix>\*|~[12]?){_END}"  # a prefix or a typo
-        r'|(?P<bare>[^\s"*~+-][^\s"]*)(?!\S))'  # a word
-    )
+_CLAUSE: Final = late(
+    rf"(?<!\S)(?P<sign>[+-]?)(?:(?P<field>{'|'.join(FIELDS)}):)?"
+    rf'(?:"(?P<straight>[^"]*)"{_END}'  # a phrase
+    rf"|“(?P<curly>[^”]*)”{_END}"
+    rf"|(?P<stem>\w[\w.'-]*)(?P<suffix>\*|~[12]?){_END}"  # a prefix or a typo
+    r'|(?P<bare>[^\s"*~+-][^\s"]*)(?!\S))'  # a word
+)
 
 
 class Clause(Struct, frozen=True):
@@ -125,7 +124,7 @@ def _read_clauses(query: str, flags: Collection[str]) -> Iterator[tuple[re.Match
     """Yield each operator, with where it stands."""
     asks = _is_sentence(query)
     pasted = "\n" in query.strip() or _COMMAND.search(query) is not None
-    for match in _clause().finditer(query):
+    for match in _CLAUSE.finditer(query):
         clause = _clause_of(match, asks)
         if clause is None:
             continue
@@ -139,7 +138,7 @@ def _is_sentence(query: str) -> bool:
     # what it quotes is then a name in it, and the answer may stand elsewhere
     if query.rstrip().endswith(("?", "？")):
         return True
-    words = _WORDS.findall(_clause().sub(lambda match: "" if _clause_of(match, asks=False) else match[0], query))
+    words = _WORDS.findall(_CLAUSE.sub(lambda match: "" if _clause_of(match, asks=False) else match[0], query))
     return len(words) > _KEYWORDS
 
 

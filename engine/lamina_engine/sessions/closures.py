@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
+from lamina_engine.expressions import late
 from lamina_engine.sessions import cues
 from lamina_engine.sessions.replacements import content_words
 
@@ -22,10 +23,10 @@ _WORK_WORDS: Final = (
 )
 _WORK: Final = frozenset(_WORK_WORDS.split())
 """Words of any work: they name no point."""
-_NEEDED: Final = re.compile(r"\b(?:needs?|requires?|braucht(?: es| man)?|benötigt)\b (?P<what>[^,;.]+)", re.IGNORECASE)
-_PART: Final = re.compile(r";\s+|, (?:and|und|sowie) ")
+_NEEDED: Final = late(r"\b(?:needs?|requires?|braucht(?: es| man)?|benötigt)\b (?P<what>[^,;.]+)", re.IGNORECASE)
+_PART: Final = late(r";\s+|, (?:and|und|sowie) ")
 _PERFECT: Final = r"(?:is|are|was|were|has been|have been|ist|sind|wurden?|war|waren)"
-_DONE: Final = re.compile(
+_DONE: Final = late(
     r"^\W*(?:(?:it is|it's|that's|all|already|alles|ist|schon|bereits|ok(?:ay)?|yes|ja)\b[, ]*)*"
     r"(?P<bare>done|finished|fixed|solved|erledigt|fertig|gemacht|did it|did that)\b|"
     rf"(?:\b{_PERFECT}|'s) (?:[^\s,;.]+ ){{0,3}}?(?:"
@@ -40,17 +41,17 @@ _TIMES: Final = frozenset(
         "already just now today yesterday morning noon evening night minute hour ago week bereits schon eben heute gestern früh vorhin"
     )
 )
-_BORDER: Final = re.compile(r"(?<=[^\W\d_]{2}[.!;]) ")
+_BORDER: Final = late(r"(?<=[^\W\d_]{2}[.!;]) ")
 _SEPARABLE: Final = r"(?:ab|an|auf|aus|durch|ein|fest|her|hin|mit|nach|um|vor|weg|zu|zurück)"
-_PARTICIPLE: Final = re.compile(rf"(?P<begin>{_SEPARABLE}?)ge(?P<stem>\w{{3,}}?)e?t")
-_FINITE: Final = re.compile(rf"(?P<begin>{_SEPARABLE})(?P<stem>\w{{3,}}?)e?t")
-_PAST: Final = re.compile(
+_PARTICIPLE: Final = late(rf"(?P<begin>{_SEPARABLE}?)ge(?P<stem>\w{{3,}}?)e?t")
+_FINITE: Final = late(rf"(?P<begin>{_SEPARABLE})(?P<stem>\w{{3,}}?)e?t")
+_PAST: Final = late(
     rf"\b(?:[^\W\d_]{{2,}}ed|{_SEPARABLE}?ge[^\W\d_]{{2,}}(?:t|en)|[^\W\d_]{{3,}}iert|sent|wrote|written|built|bought|paid|told)\b"
 )
 _PRESENT: Final = {
     "sent": "send", "wrote": "writ", "written": "writ", "writt": "writ", "built": "build", "bought": "buy", "paid": "pay", "told": "tell",
 }  # fmt: skip
-_UNDONE: Final = re.compile(
+_UNDONE: Final = late(
     r"\b(?:not|never|no|nothing|yet|almost|nearly|half|will|would|should|shall|must|can|could|to be|needs?|if|when|until|once|before|"
     r"unless|tomorrow|later|nicht|nie|noch|kein\w*|fast|halb|soll\w*|muss|müssen|wird|werden|wenn|sobald|bis|bevor|morgen|später)\b|n't\b|\?"
 )

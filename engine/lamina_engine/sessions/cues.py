@@ -11,24 +11,25 @@ from collections.abc import Iterable, Iterator
 from itertools import islice, pairwise
 from typing import Final
 
+from lamina_engine.expressions import late
 from lamina_engine.index.analysis import STOP_WORDS
 from lamina_engine.time import changes
 
-_FENCE: Final = re.compile(r"(?:^|\n) {0,3}(```|~~~).*?(?:\n {0,3}\1[^\n]*|\Z)", re.DOTALL)
-_INSERTED: Final = re.compile(
+_FENCE: Final = late(r"(?:^|\n) {0,3}(```|~~~).*?(?:\n {0,3}\1[^\n]*|\Z)", re.DOTALL)
+_INSERTED: Final = late(
     r"<(system-reminder|ide_[a-z_]+|task-notification|teammate-message|local-command-[a-z]+|bash-[a-z]+|command-[a-z]+|"
     r"environment_context|user_instructions|user_memory_input|persisted-output)\b[^>]*>.*?(?:</\1>|\Z)",
     re.DOTALL,
 )
-_IDE_REQUEST: Final = re.compile(r"## My request for [\w ]+:\s*\n")
-_ACKNOWLEDGED: Final = re.compile(
+_IDE_REQUEST: Final = late(r"## My request for [\w ]+:\s*\n")
+_ACKNOWLEDGED: Final = late(
     r"(?:ok(?:ay)?|yes|yep|yeah|no|nope|sure|thanks?|thank you|thx|great|perfect|nice|cool|good|awesome|lgtm|done|right|correct|"
     r"continue|go on|go ahead|proceed|next|retry|try again|again|resume|keep going|please|do it|commit(?: this| it)?|push(?: it)?|"
     r"hi|hello|hey|warmup|stop|wait|hm+|ja|nein|danke|weiter|mach weiter|so|then|it|that|this|looks?|and|now|very|well|much|"
     r"job|work|run|rerun|"
     r"everything|all|tests?|finish|fine|start)"
 )
-_MENU: Final = re.compile(
+_MENU: Final = late(
     r"/(?:"
     r"clear|compact|model|cost|resume|help|login|logout|config|status|exit|quit|memory|mcp|agents|hooks|init|permiss"
     r"ions|add-dir|ide|doctor|context|usage|rewind|export|fast|vim|theme|new|diff|approvals"
@@ -84,17 +85,17 @@ def _subjects(words: Iterable[str]) -> Iterator[str]:
     return (word for word in words if word not in STOP_WORDS and not _ACKNOWLEDGED.fullmatch(word))
 
 
-_BULLET: Final = re.compile(r"^\s*(?:[-*+•]|\d+[.)])\s+(?:\[[ xX]\]\s*)?")
-_BORDER: Final = re.compile(
+_BULLET: Final = late(r"^\s*(?:[-*+•]|\d+[.)])\s+(?:\[[ xX]\]\s*)?")
+_BORDER: Final = late(
     r"(?<!\bDr)(?<!\bMr)(?<!\bMrs)(?<!\bMs)(?<!\bProf)(?<!\bNr)(?<!\bbzw)"
     r"[.!?…。！？](?!(?<=\d\.) (?:Januar|Februar|März|April|Mai|Juni|Juli|August|September|Oktober|November|Dezember)\b)"
     r"(?:(?<=[。！？])|[\"'”)\]]?\s+(?=[\"'“(`*\[]?[A-ZÄÖÜ0-9])|(?<=\w\?)\s+(?=\w))"
 )
 _LONGEST: Final = 1_000
 """Characters of a sentence."""
-_MARKS: Final = re.compile(r"\*\*|__|(?<!\w)[*_](?=\w)|(?<=\w)[*_](?!\w)")
+_MARKS: Final = late(r"\*\*|__|(?<!\w)[*_](?=\w)|(?<=\w)[*_](?!\w)")
 """Of emphasis, or of names such as ``_balance`` and ``**kwargs``: cues are looked for without them, quotations keep them."""
-_STRONG: Final = re.compile(
+_STRONG: Final = late(
     r"(?P<kept>`[^`]*`)|(?<![\w*/\\.=])\*\*(?=[^\W_]|[`\"'(\[„“«])(?P<told>[^*]*[^*\s/\\])\*\*(?![\w*/\\]|\.\w)"
 )
 """Emphasis and nothing else: what single marks mean, stars or underscores, nobody can tell from those of names and patterns."""
@@ -156,22 +157,13 @@ def sentences_with_next(text: str) -> Iterator[tuple[str, str]]:
 class Cue:
     """An expression in small letters, and pieces: all that it finds holds at least one.
 
-    Most sentences hold no piece, and to look for twenty takes a tenth of what the expression takes. It is compiled once it is
-    needed: a process that tells what it knows needs few of them, and all take it longer than its answer.
+    Most sentences hold no piece, and to look for twenty takes a tenth of what the expression takes.
     """
 
-    __slots__ = ("_expression", "_pattern", "pieces")
+    __slots__ = ("pattern", "pieces")
 
     def __init__(self, expression: str, pieces: tuple[str, ...] = ("",)) -> None:
-        self._expression, self.pieces = expression, pieces
-        self._pattern: re.Pattern[str] | None = None
-
-    @property
-    def pattern(self) -> re.Pattern[str]:
-        """The expression, compiled."""
-        if self._pattern is None:
-            self._pattern = re.compile(self._expression)
-        return self._pattern
+        self.pattern, self.pieces = late(expression), pieces
 
     def search(self, lowered: str) -> re.Match[str] | None:
         """Search a text in small letters."""
@@ -226,7 +218,7 @@ _USER_DECISION: Final = _any(
     rf"(?:releas|deadline|due\b|launch|freeze|go[- ]live|cut[- ]?over|switch|ship)\w*.{{0,60}}\b(?:{_DATE})",
     r"(?:wir nehmen|wir machen|lass uns|entschieden|lieber)\b",
 )
-_IT_IS: Final = re.compile(
+_IT_IS: Final = late(
     r"(?:(?:ok(?:ay)?|yes|right|fine|good|well|so|then)\b[,.]? )*(?:[\w.+#-]+ )?"
     r"(?!(?:as|what|whatever|where|how|like|here|there|so|that|because|if|and|but|which|when|it|leave|of|for|to|is|think|sure)\b)"
     r"[\w.+#-]+ it is(?=[.!]*$|,| (?:then|because)\b)"
@@ -330,7 +322,7 @@ _CAUSE: Final = _any(
 )
 _TO_DO: Final = r"to-do\b|todos?(?=\s*[:(\[]| (?:list|items?|comments?|notes?)\b)|todos?(?:(?<=the todo)|(?<=my todo)|(?<=is a todo))\b"
 """Not the bare word in small letters: *todo* is "all" in Spanish and Portuguese."""
-_MARKED: Final = re.compile(r"\bTODO\b")
+_MARKED: Final = late(r"\bTODO\b")
 _LATER: Final = _any(
     r"not (?:before|until)\b|only after\b|(?:on|to) the (?:to-?do )?list\b|(?:stays?|leave it) open\b",
     r"not (?:today|this week)\b|(?:heute|diese woche) nicht mehr\b|nicht (?:heute|diese woche)\b",
@@ -370,22 +362,22 @@ _BY_WHEN: Final = _cue(
     rf"\b(?:by|until|before|due|deadline|bis|vor|spätestens)\b.{{0,30}}(?:\d|\b(?:{_DATE})|day\b|tag\b|woche\b|week\b|month\b|monat\b)"
 )
 """Says by when what the sentence before leaves open is needed."""
-_ASSENT: Final = re.compile(
+_ASSENT: Final = late(
     r"(?:ok(?:ay)?|yes|yep|yeah|ja|agreed|sure|fine|good|great|perfect|nice|right|sounds good|looks good|do (?:that|it|so)|go ahead|"
     r"makes sense|\U0001f44d)(?!\w)",
     re.IGNORECASE,
 )
-_REFERS: Final = re.compile(
+_REFERS: Final = late(
     rf"^{_ASSENT.pattern}|^(?:no|nein)\b|"
     r"\b(?:it|them|both|that|those|these|ones?|so|then|(?:this|das)(?! [^\W\d_]{4,})|dies|dann|dabei|damit|davon)\b",
     re.IGNORECASE,
 )
 """Agrees, denies, or points to what was said before it."""
-_OWN_WORD: Final = re.compile(r"\w*\d\w*|[^\W\d_]{4,}")
+_OWN_WORD: Final = late(r"\w*\d\w*|[^\W\d_]{4,}")
 _SECOND_THOUGHT: Final = _cue(
     r"\b(?:wait|hm+|but|actually|instead|however|rather|though|scratch that|on second thought|except|not so|nein|doch)\b|^no\b",
 )
-_TAKEN_BACK: Final = re.compile(r"\b(?:wait|hm+|scratch that|on second thought)\b[,.:;! ]*", re.IGNORECASE)
+_TAKEN_BACK: Final = late(r"\b(?:wait|hm+|scratch that|on second thought)\b[,.:;! ]*", re.IGNORECASE)
 _PROPOSAL: Final = _any(
     r"i(?:'d| would) (?:\w+ )?(?:take|use|keep|suggest|propose|recommend|go with|set|make|put|say|choose|prefer|leave|drop|start with)\b",
     r"i (?:\w+ )?(?:suggest|propose|recommend)\b|(?:suggestion|proposal|recommendation|recommended)\s*:|(?:my|the) (?:suggestion|proposal|"
@@ -394,7 +386,7 @@ _PROPOSAL: Final = _any(
     r"ich (?:würde|empfehle|schlage)\b|würde ich\b|(?:vorschlag|empfehlung)\s*:|mein(?:e)? (?:vorschlag|empfehlung) (?:ist|wäre)\b",
     pieces="i'd |i would|i think|suggest|propos|recommend|would be|würde|empfehl|schlag",
 )
-_DECIDED: Final = re.compile(
+_DECIDED: Final = late(
     r"\b(?:i|we)(?:'ve| have)? (?:decided|chose|opted|went with|picked|settled on|kept)\b|\bas agreed\b|\bagreed (?:to|on|that)\b|"
     r"\bentschieden\b",
     re.IGNORECASE,
@@ -450,22 +442,22 @@ _POINTS_BACK: Final = _cue(
     r"\b(?:that|this|those|these|it|them|both|the (?:other|whole|entire|new|old|first|second|former|previous|last)|"
     rf"the \w+ (?:thing|stuff|idea|approach|plan)|das|die|den)\b|^{_THEN_NO}\b",
 )
-_UNDOING: Final = re.compile(
+_UNDOING: Final = late(
     r"\bgit (?:branch -[dD]|revert|reset|restore|checkout --|rm)\b|(?:^|[;&|] ?)rm\b|\bdrop (?:table|index|column)\b|"
     r"\b(?:cargo|npm|pnpm|yarn|pip3?|uv|poetry|bundle|gem|composer|dotnet|helm|docker|apt(?:-get)?|brew)\b.* (?:remove|rm|uninstall)\b",
     re.IGNORECASE,
 )
 _OVER: Final = r"(?<!take )(?<!takes )(?<!took )(?<!taken )(?<!taking )over(?! to\b)"
 """Rather than: "Jinja over Mako", and not what is taken over."""
-_REJECTED: Final = re.compile(
+_REJECTED: Final = late(
     rf"\b(?:{changes.INSTEAD_OF}|{_OVER}|not|{changes.NO_LONGER}|without)\b [^,.;:!?]{{1,40}}", re.IGNORECASE
 )
 _ANEW: Final = _cue(r"\b(?:let'?s|let us|rather|instead|after all|make it|take|use|lieber|doch)\b")
-_OPTION: Final = re.compile(
+_OPTION: Final = late(
     r"(?:^|[\s(])(?P<key>\d|[a-dA-D])[).:]\s+(?P<text>\S.*?)(?=\s\(?(?:\d|[a-dA-D])[).:]\s|\n|\Z)", re.DOTALL
 )
-_FIRST_OPTION: Final = re.compile(r"[1aA][).:]\s")
-_TAKEN: Final = re.compile(
+_FIRST_OPTION: Final = late(r"[1aA][).:]\s")
+_TAKEN: Final = late(
     r"(?:\b(?:option|variant|plan|number|want|take|prefer|go (?:with|for)|let'?s do|nehmen?)\s+#?|^)"
     r"(?P<key>\d|[a-d])(?=[.,;!]?(?:\s|\Z))(?! (?:is|are|would|looks|sounds|has|ist|wäre)\b)",
     re.MULTILINE,
@@ -474,7 +466,7 @@ _SUGGESTS: Final = _cue(
     r"\b(?:would|could|should|has to|have to|needs? to|either|options?|alternatively|i'd|müsste|könnte|sollte|vorschlag)\b",
     pieces="would|could|should|has to|have to|need|either|option|alternativ|i'd|müsste|könnte|sollte|vorschlag",
 )
-_SPECIFIC: Final = re.compile(r"\d|_(?<=\w_)\w|[A-Z](?<=[a-z][A-Z])|`[^`]+`")
+_SPECIFIC: Final = late(r"\d|_(?<=\w_)\w|[A-Z](?<=[a-z][A-Z])|`[^`]+`")
 """Each alternative begins with a sign that is rare in sentences."""
 _CORRECTS: Final = _cue(
     r"\b(?:is|are|was|looks?|that's|it's) (?:bad|wrong|ugly|too \w+|not (?:good|right|what))\b|"
@@ -506,13 +498,13 @@ _DEMAND: Final = _cue(
     r"return|skip|ignore|don't|do not|stop|treat|round|try|go|show|want|nimm|mach|setze?|lass|nutze?)\b|"
     r"\b(?:should|must|needs? to|has to|have to|want|better|soll(?:te)?|muss)\b"
 )
-_INSTEAD: Final = re.compile(
+_INSTEAD: Final = late(
     r"(?:(?:instead|then|and|so|rather|please|bitte|dann|we|let's|let us|lieber)\b,? )*"
     r"(?:lass uns|use|put|keep|take|store|write|go|make|do|move|switch|return|stay|try|set|give|raise|lower|"
     r"nimm|nehmt|nehmen|speicher\w*|leg\w*|setz\w*|mach\w*)\b",
     re.IGNORECASE,
 )
-_SAID_BY_OTHERS: Final = re.compile(
+_SAID_BY_OTHERS: Final = late(
     r"(?<!\bi )(?<!\bwe )\b(?:says?|said|wrote|writes|claims?|claimed|reads|sagt|schreibt)\b[:,]? ?(?:that )?"
     r"(?:\"[^\"]*\"|“[^”]*”|„[^“”]*[“”]|«[^»]*»|'(?:[^']|(?<=\w)'(?=\w))*')",
     re.IGNORECASE,
@@ -527,37 +519,37 @@ _NOT_SETTLED: Final = _cue(
     r"(?: \w+)? (?:decided|agreed|chosen|chose|opted|picked|settled|gone|go|going|went) (?:to|with|on|for|against)\b"
 )
 """What would be settled, or is not."""
-_KEPT: Final = re.compile(
+_KEPT: Final = late(
     r"(?:^|[,;:.!–—-] ?|\b(?:we|i|we'll|i'll|we're|i'm|will|are|am|let's|let us|then|so|please|rather|better|to|just|and|you can|"
     r"wir|ich|dann) )"
     r"(?:(?:stay|stick)(?:ing)? (?:with|to)|(?:bleib|bleibe|bleiben)(?: wir| ich)?(?: \w+)? bei) "
     r"(?P<what>[^,.;:!?]{2,60}?)"
     r"(?= (?:until|till|because|since|as|for|and|but|when|while|if|instead|rather|bis|weil|und|statt)\b|[,.;:!?]|\Z)"
 )
-_GIVES_UP: Final = re.compile(
+_GIVES_UP: Final = late(
     rf"\b(?:from|leav\w+|{changes.REPLACED}|{changes.ENDED}|{changes.INSTEAD_OF}|{_OVER}|not|{changes.NO_LONGER}|without|von)\b "
     r"(?P<what>[^,.;:!?]{1,60}?)(?= (?:to|by|with|for|because|since|in|durch|zu|auf)\b|[,.;:!?]|\Z)"
 )
-_CHANGE: Final = re.compile(
+_CHANGE: Final = late(
     r"\b(?:(?:switch|migrat)\w* (?:\S+ ){0,4}?(?:over )?to|(?:mov|chang)\w* (?:from \S+ )?(?:over )?to|(?:try(?:ing)?|tried)(?! to\b)|"
     r"replac\w+ (?:\S+ ){1,4}?(?:by|with)|(?:wechseln|umsteigen) (?:\S+ ){0,3}?(?:auf|zu)) "
     r"(?P<what>[^,.;:!?]{2,60}?)(?= (?:for|because|since|as|in|on|and|instead|rather|from|weil|und)\b|[,.;:!?]|\Z)"
 )
-_NEW_MATTER: Final = re.compile(
+_NEW_MATTER: Final = late(
     r"(?:(?:ok(?:ay)?|good|great|super|nice|fine|right|thanks)\b[,.! ]*)*"
     r"(?:next|now|(?:and )?one (?:thing|more|last)|another|also|and (?:now|then)|commit|weiter|jetzt|noch)\b",
     re.IGNORECASE,
 )
-_SORRY: Final = re.compile(r"[\s.,;:…]*(?:\b(?:no|oh|ah|sorry|argh|nein)\b[\s.,;:…]*)*\Z", re.IGNORECASE)
-_EXPLAINS: Final = re.compile(r"(?:that|it|this)(?:'s| is| was)\b|das ist\b", re.IGNORECASE)
-_HYPOTHETICAL: Final = re.compile(
+_SORRY: Final = late(r"[\s.,;:…]*(?:\b(?:no|oh|ah|sorry|argh|nein)\b[\s.,;:…]*)*\Z", re.IGNORECASE)
+_EXPLAINS: Final = late(r"(?:that|it|this)(?:'s| is| was)\b|das ist\b", re.IGNORECASE)
+_HYPOTHETICAL: Final = late(
     r"^(?:if|should|could|would|can|shall|do|does|what(?:['\u2019]?s)?|why|how|maybe|perhaps)\b", re.IGNORECASE
 )
 _SETTLED: Final = _cue(
     r"\b(?:nothing|no (?:further|open|remaining|outstanding|more)|none)\b.{0,40}"
     r"\b(?:remain|left|open|outstanding|follow|steps?|work|issues?|errors?|failures?)",
 )
-_OPEN_HEADING: Final = re.compile(
+_OPEN_HEADING: Final = late(
     r"^\W*(?:next steps?|remaining(?: (?:work|items|tasks|issues))?|open (?:points|questions|items|issues)|to-?dos?|follow[- ]?ups?|"
     r"left(?: open)?|still (?:open|to do|missing)|what(?:'s| is) (?:left|next|missing)|not (?:yet )?done|outstanding|"
     r"known (?:issues|limitations)|offen)\W*$",
@@ -565,7 +557,7 @@ _OPEN_HEADING: Final = re.compile(
 )
 
 
-_OFFER: Final = re.compile(
+_OFFER: Final = late(
     r"(?:is there )?any(?:thing)? else|let me know|how can i|what(?:'s| is) next|"
     r"(?:shall|should|can|may) i (?:proceed|continue|go ahead|go on|start|begin|run|commit|push|apply)|"
     r"(?:do you want|would you like) me to (?:proceed|continue|go ahead|go on|start|begin|run|commit|push|apply)",
@@ -765,7 +757,7 @@ def withdrawn_words(sentence: str) -> set[str]:
     return {word for word in words if word not in STOP_WORDS}
 
 
-_FOR_NOW: Final = re.compile(
+_FOR_NOW: Final = late(
     r"\b(?:don['\u2019]?t|do not|nothing|not)\b.*\byet\W*$|\bnoch nicht(?:s|\b.*)\W*$", re.IGNORECASE
 )
 """An order for the moment, such as "don't change anything yet"."""
@@ -869,13 +861,13 @@ def open_points(text: str, *, headed: bool = False) -> Iterator[str]:
         below = below and is_item
 
 
-_OPEN_MARK: Final = re.compile(
+_OPEN_MARK: Final = late(
     rf"(?:^[\"“]?|(?<=[.!?] ))(?:{_MARK_WORDS}|(?P<next>next(?: steps?)?))(?:\s*:|\s+[–—-](?=\s)|(?<=noch)(?=, dass\b))\s*",
     re.IGNORECASE,
 )
 
 
-_NOTHING: Final = re.compile(r"(?:nothing|none|no|nichts|nix|keine?s?|n/a|-|–)\W*", re.IGNORECASE)
+_NOTHING: Final = late(r"(?:nothing|none|no|nichts|nix|keine?s?|n/a|-|–)\W*", re.IGNORECASE)
 
 
 def marks_open(sentence: str) -> bool:
@@ -894,9 +886,7 @@ def stands_alone(text: str) -> bool:
     return _POINTS_BACK.search(text.lower()) is None
 
 
-_BY_THE_WAY: Final = re.compile(
-    r"\b(?:btw|by the way|fyi|for your information|übrigens|nebenbei|zur info)\b", re.IGNORECASE
-)
+_BY_THE_WAY: Final = late(r"\b(?:btw|by the way|fyi|for your information|übrigens|nebenbei|zur info)\b", re.IGNORECASE)
 
 
 def without_open_mark(point: str) -> str:
@@ -905,13 +895,13 @@ def without_open_mark(point: str) -> str:
     return re.sub(r" \((?:pending|in progress)\)\Z", "", point[marks[0].end() :] if marks else point)
 
 
-_TOLD_ELSEWHERE: Final = re.compile(
+_TOLD_ELSEWHERE: Final = late(
     r"analysis|all user messages|primary request|files|key technical|current work|next step|user messages|remaining|pending",
     re.IGNORECASE,
 )
-_HEADING: Final = re.compile(r"\s*(?:#+\s*|\d+[.)]\s+|\*\*)(?P<name>[A-Z][\w ,/&'-]{2,60}?):?(?:\*\*)?:?\s*")
-_CONTINUED: Final = re.compile(r"(?:this session is being continued|the (?:conversation|summary) )", re.IGNORECASE)
-_SUMMARY_TAG: Final = re.compile(r"<analysis>.*?</analysis>|</?summary>", re.DOTALL)
+_HEADING: Final = late(r"\s*(?:#+\s*|\d+[.)]\s+|\*\*)(?P<name>[A-Z][\w ,/&'-]{2,60}?):?(?:\*\*)?:?\s*")
+_CONTINUED: Final = late(r"(?:this session is being continued|the (?:conversation|summary) )", re.IGNORECASE)
+_SUMMARY_TAG: Final = late(r"<analysis>.*?</analysis>|</?summary>", re.DOTALL)
 
 
 def summary_points(summary: str) -> Iterator[str]:

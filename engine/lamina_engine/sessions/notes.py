@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
+from lamina_engine.expressions import late
 from lamina_engine.sessions import cues
 from lamina_engine.sessions.decisions import Decisions, Remark, chosen_options
 from lamina_engine.sessions.echoes import find_echoes, settles
@@ -20,24 +21,22 @@ EDITORS: Final = frozenset(
     {"Edit", "Write", "MultiEdit", "NotebookEdit", "apply_patch", "str_replace_editor", "write_file"}
 )
 """Tools that change files."""
-_OBJECTION: Final = re.compile(
-    r"(?:no|nope|wait|actually|hm+|not? so|stop|don['\u2019]?t|instead|rather)\b", re.IGNORECASE
-)
-_NUMBER: Final = re.compile(r"\d+(?!\w)(?!.*\b(?:wait|hm+|no)\b)", re.DOTALL)
-_COMMIT: Final = re.compile(r"\bgit\b.*\bcommit\b")
-_MESSAGE: Final = re.compile(
+_OBJECTION: Final = late(r"(?:no|nope|wait|actually|hm+|not? so|stop|don['\u2019]?t|instead|rather)\b", re.IGNORECASE)
+_NUMBER: Final = late(r"\d+(?!\w)(?!.*\b(?:wait|hm+|no)\b)", re.DOTALL)
+_COMMIT: Final = late(r"\bgit\b.*\bcommit\b")
+_MESSAGE: Final = late(
     r"(?:-[a-zA-Z]*m|--message)[ =]?(?:\"((?:[^\"\\]|\\.)*)\"|'([^']*)')|<<-?\s*['\"]?(\w+)['\"]?\n(.*?)\n\s*\3",
     re.DOTALL,
 )
-_PUBLISHED: Final = re.compile(
+_PUBLISHED: Final = late(
     r"^(?:git push\b|gh (?:pr|release) create\b|npm publish\b|cargo publish\b|twine upload\b|glab mr create\b)"
 )
-_HANDED: Final = re.compile(r"\blamina add\b.*--type[= ]['\"]?(?:agent_)?handoff")
-_ANSWERED: Final = re.compile(r'"([^"\n]{3,300})"\s*=\s*"([^"\n]{1,200})"')
-_REFUSED: Final = re.compile(
+_HANDED: Final = late(r"\blamina add\b.*--type[= ]['\"]?(?:agent_)?handoff")
+_ANSWERED: Final = late(r'"([^"\n]{3,300})"\s*=\s*"([^"\n]{1,200})"')
+_REFUSED: Final = late(
     r"The user doesn't want to (?:proceed|take this action)|rejected by (?:the )?user", re.IGNORECASE
 )
-_REASON_GIVEN: Final = re.compile(r"(?:the user said|reason)[^\n:]*:\s*(.+)", re.IGNORECASE | re.DOTALL)
+_REASON_GIVEN: Final = late(r"(?:the user said|reason)[^\n:]*:\s*(.+)", re.IGNORECASE | re.DOTALL)
 
 _MOST: Final = 400  # of each list: a session of a week has bounds, too
 _SAID_CHARS: Final = 20_000

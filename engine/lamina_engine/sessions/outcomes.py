@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable
 from typing import Any, Final
 
+from lamina_engine.expressions import late
+
 SHELLS: Final = frozenset(
     {
         "Bash", "bash", "Shell", "shell", "shell_command", "exec_command", "local_shell", "container.exec",
@@ -15,9 +17,9 @@ SHELLS: Final = frozenset(
 """Tools that run a command."""
 _HEAD, _TAIL = 1_500, 4_000  # characters of an output that are looked at: reasons stand at an end
 _LINE_CHARS: Final = 240
-_EXIT: Final = re.compile(r"(?:Process exited with code|Exit [Cc]ode:?|exited with code|exit status) (-?\d+)")
+_EXIT: Final = late(r"(?:Process exited with code|Exit [Cc]ode:?|exited with code|exit status) (-?\d+)")
 _REASONS: Final = tuple(
-    re.compile(pattern, re.MULTILINE)
+    late(pattern, re.MULTILINE)
     for pattern in (
         r"^E {2,}(?=\S*(?:Error|Exception)\b).+",
         r"^(?:[\w.]*(?:Error|Exception|Panic|Interrupt)\b(?:\s*\[[^\]\n]*\])?: |[A-Z]\w*(?:::[A-Z]\w*)+: ).+",
@@ -31,10 +33,10 @@ _REASONS: Final = tuple(
         r"^.*\b(?:FAIL|failed|failure)\b.*",
     )
 )
-_NO_REASON: Final = re.compile(
+_NO_REASON: Final = late(
     r"\W*(?:Error: )?(?:Exit code:?|Process exited with code|Wall time|Output:|Chunk ID).*|npm (?:ERR!|error)\W*(?:code .*)?"
 )
-_FAILURE: Final = re.compile(
+_FAILURE: Final = late(
     r"\b[1-9]\d* (?:failed|failing|failures?|errors?)\b|^FAILED\b|test result: FAILED|Traceback \(most recent call last\)|npm ERR!|"
     r"BUILD FAIL|^--- FAIL|panicked at|could not compile|command not found|^fatal: ",
     re.MULTILINE,
@@ -43,7 +45,7 @@ _FAILING: Final = (
     "fail", "error", "traceback", "npm err!", "panicked at", "could not compile", "command not found", "fatal: ",
 )  # fmt: skip
 """Letters of which some stand in everything that says so of a failure."""
-_VERDICT: Final = re.compile(
+_VERDICT: Final = late(
     r"^.*(?:\b\d+ (?:passed|failed|failing|passing|tests?\b.*)|test result: |Tests: +\d|\ball checks passed|no issues found|"
     r"\bfound \d+ (?:errors?|problems?)|^Success\b|BUILD (?:SUCC|FAIL)|\bOK \(\d+).*$",
     re.MULTILINE | re.IGNORECASE,
@@ -84,7 +86,7 @@ def _has_any(text: str, letters: Iterable[str]) -> bool:
     return any(each in lowered for each in letters)
 
 
-_DETAIL: Final = re.compile(r"\s*\n[ \t]+(\S.*)")
+_DETAIL: Final = late(r"\s*\n[ \t]+(\S.*)")
 """Line below that of a failed test of Go: the test's name alone says nothing."""
 
 
@@ -135,13 +137,13 @@ _RUNNERS: Final = {
 _WRAPPERS: Final = frozenset(
     {"sudo", "time", "timeout", "env", "nice", "exec", "xvfb-run", "command", "bash", "sh", "zsh"}
 )
-_CHECKS: Final = re.compile(
+_CHECKS: Final = late(
     r"\b(?:pytest|py\.test|unittest|tox|nox|test|tests|check|clippy|lint|eslint|tsc|mypy|pyright|ruff|vet|build|compile|typecheck|"
     r"vitest|jest|mocha|rspec|phpunit|gradlew?|mvn|playwright|cypress|verify|migrate|e2e|spec)\b"
 )
-_SEPARATOR: Final = re.compile(r"\s*(?:&&|\|\||;|\n)\s*")
-_ASSIGNMENT: Final = re.compile(r"\w+=\S*")
-_REDIRECT: Final = re.compile(r"\s*\d?(?:>>?|<)&?\s*\S+")
+_SEPARATOR: Final = late(r"\s*(?:&&|\|\||;|\n)\s*")
+_ASSIGNMENT: Final = late(r"\w+=\S*")
+_REDIRECT: Final = late(r"\s*\d?(?:>>?|<)&?\s*\S+")
 
 
 def command_parts(command: str) -> list[str]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final
+
+from lamina_engine.expressions import late
 
 _FRAME: Final = (
     r"Traceback \(|File \".+\", line \d|goroutine \d|at \S+:\d+\)?\Z|"
     r"at \S+ ?(?:\[as \S+\] )?\((?:.*:\d+|native.*|<anonymous>|Native Method|Unknown Source)\)\Z"
 )
-_LOG_LINE: Final = re.compile(
+_LOG_LINE: Final = late(
     rf"{_FRAME}|[\w.$]*(?:Error|Exception|Warning)\b(?:\[\w+\])?(?: \[\w+\])?(?::| *\Z| in thread)|(?:error|warning)(?:\[\w+\])?:|"
     r"\[?(?:FATAL|CRITICAL|ERROR|WARN(?:ING)?|INFO|DEBUG|TRACE|FAILED|PANIC)\b(?:\]|:| \d)|"
     r"(?:FATAL|CRITICAL|ERROR|FAILED|PANIC) (?!messages?\b|logs?\b|levels?\b|lines?\b|codes?\b|output\b)|"
@@ -19,8 +20,8 @@ _LOG_LINE: Final = re.compile(
     r"[Ee]xit(?:ed with)? (?:code|status):? [1-9]\d*\Z|[\w./-]+: (?:command not found|line \d+:|No such file)"
 )
 """A line that a program wrote: pasted, and no word of the person's."""
-_FRAMES: Final = re.compile(_FRAME)
-_CALL: Final = re.compile(r"\S+\(.*\)\Z")
+_FRAMES: Final = late(_FRAME)
+_CALL: Final = late(r"\S+\(.*\)\Z")
 
 
 def own_words(prompt: str) -> str:

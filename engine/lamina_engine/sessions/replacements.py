@@ -16,12 +16,13 @@ from typing import Final, NamedTuple
 
 from lamina_engine import after_fork
 from lamina_engine.chunks.handoffs import ECHO
+from lamina_engine.expressions import late
 from lamina_engine.index.analysis import STOP_WORDS
 from lamina_engine.index.languages import function_words
 from lamina_engine.sessions import cues
 from lamina_engine.time import changes
 
-_TOLD: Final = re.compile(
+_TOLD: Final = late(
     r"(?:The person decided|Decided|A standing rule, in the person's words)(?: \(.*?\))?(?:, asked [\"“].*[\"”])?: "
     rf"[\"“](?P<told>.*)[\"”](?:\nThe agent had said: (?P<finding>.*))?(?:{ECHO}(?P<echo>.*))?"
 )
@@ -31,97 +32,97 @@ _UNIT: Final = (
     r"(?:m?s|milliseconds?|sec(?:ond)?s?|min(?:ute)?s?|h|hours?|days?|weeks?|months?|years?|[kmgt]i?b|percent|rows|times|"
     r"sekunden?|minuten?|stunden?|tagen?|wochen?|monaten?|jahren?|uhr|prozent|euros?|eur|dollars?|usd|pounds?|francs?|chf|cents?)"
 )
-_DAY: Final = re.compile(
+_DAY: Final = late(
     r"\b(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonntag)s?\b"
 )
 _VALUES: Final = (
-    ("date", re.compile(
+    ("date", late(
         rf"\b\d{{4}}-\d\d-\d\d\b|\b\d{{1,2}}\. ?(?:\d{{1,2}}\.(?: ?\d{{4}})?|{_MONTH})|\b\d{{1,2}}(?:st|nd|rd|th)? (?:of )?{_MONTH}|"
         rf"\b{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?\b(?!:)"
     )),
     ("day", _DAY),
-    ("time", re.compile(r"\b\d{1,2}:\d\d\b|\b\d{1,2} ?(?:am|pm|uhr)\b")),
-    ("number", re.compile(
+    ("time", late(r"\b\d{1,2}:\d\d\b|\b\d{1,2} ?(?:am|pm|uhr)\b")),
+    ("number", late(
         rf"(?<![\w.,-])\d+(?:[.,]\d+)*(?= ?(?:%|{_UNIT}\b))|"
         r"(?:\b(?:to|at|is|are|of|on|for|after|within|most|least|every|port|auf|ist|sind|bei|nach|alle)|[:=]) ?"
         r"\b(?:[1-9]\d*|0(?=[.,]\d))(?:[.,]\d+)*\b"
     )),
 )  # fmt: skip
 """Kinds of values: each is looked for in what the kinds before it left. A number without a unit may be a name: migration 12."""
-_UNITS: Final = re.compile(rf"\b{_UNIT}\b")
-_DIGITS: Final = re.compile(r"\d+(?:[.,:]\d+)*")
-_QUALIFIED: Final = re.compile(
+_UNITS: Final = late(rf"\b{_UNIT}\b")
+_DIGITS: Final = late(r"\d+(?:[.,:]\d+)*")
+_QUALIFIED: Final = late(
     r"\b(?:of|in|into|on|to|for|with|from|vo[nm]|zu[mr]?|ins|im|am|bei|beim|auf|für|mit|(?<=\w{4} )de[rs]) "
     r"(?:(?:the|our|de[nmrs]|die|das|eine?[nmrs]?) )?(?P<what>\w+)"
 )
 """What a thing is told from its like by: "the retention on staging"."""
-_WHO: Final = re.compile(
+_WHO: Final = late(
     rf"\b(?:[^\W\d_]{{1,40}} ){{1,3}}(?<!is )(?<!are )(?<!was )(?<!were )(?<!been )(?<!wird )(?<!wurde )(?<!wurden )"
     rf"(?=(?:{changes.CHANGING}) (?!(?:to|from|by|back|off|on|auf|von|um)\b))"
 )
 """Who changes something is not what it is about."""
-_CHANGED: Final = re.compile(
+_CHANGED: Final = late(
     rf"\b(?:{changes.CHANGING}|{changes.REVERTED}|(?:is|are) (?:{changes.NOW})|(?:{changes.NOW})(?: is| are)?|new|neue[rsn]?|was: ?|"
     rf"{changes.NO_LONGER}|{changes.ANY_MORE}|{changes.INSTEAD_OF}|{changes.FORMERLY}|{changes.FROM_NOW_ON})\b"
 )
 """Says that something is not as it was."""
 _WHAT: Final = r"(?P<what>(?:(?! (?:to|into|onto|in|by|with|and|as|for|from|auf|zu|nach|durch|mit|und|als|für)\b)[^,;:!?()]){1,40})"
 """What is named behind a word, up to what is said of it."""
-_FORMER: Final = re.compile(
+_FORMER: Final = late(
     rf"\b(?:(?:was|were|war|waren)(?! (?:{changes.ANY})\b)|from(?! now| \S{{1,20}} on\b)|not|before|vo[nm]|vorher|"
     rf"{changes.INSTEAD_OF}|{changes.NO_LONGER}|{changes.FORMERLY})\b:? (?:on |at |the |am |um |de[nmr] |die |das )?{_WHAT}"
 )
 """What is named as the old one."""
-_MOVED: Final = re.compile(
+_MOVED: Final = late(
     rf"\b(?:(?:{changes.CHANGING})(?: (?P<what>[^,.;:!?]{{3,60}}?))? (?:over )?(?:to|into|onto|by|with|auf|nach|zu|durch|in)|"
     rf"{changes.NOW_CALLED}) (?P<place>[^,.;:!?]{{2,60}})"
 )
-_GIVES_UP: Final = re.compile(
+_GIVES_UP: Final = late(
     rf"\b(?:{changes.ENDED}|{changes.REPLACED}|{changes.INSTEAD_OF}|{changes.FORMERLY}) {_WHAT}", re.IGNORECASE
 )
 """What is over stands behind it: "we retired Solr"."""
-_OVER: Final = re.compile(
+_OVER: Final = late(
     rf"\b(?:(?:is|are|was|were|been)(?: now)? (?:{changes.ENDED}|{changes.REPLACED})|{changes.HANDED_OVER}|{changes.LAPSES}|"
     rf"{changes.ANY_MORE}|nicht mehr|doch nicht|(?:ist|sind|wird|wurden?)(?=.{{0,80}} (?:{changes.PARTICIPLES})\W*$))\b",
     re.IGNORECASE,
 )
 """What is over stands before it: "Solr was shut down"."""
-_DENIES: Final = re.compile(rf"\b(?:{changes.DENIED})\b", re.IGNORECASE)
-_LEAVES: Final = re.compile(rf"\b(?:{changes.CHANGING}|{changes.TAKEN_OVER}|{changes.REVERTED})\b", re.IGNORECASE)
-_LEFT: Final = re.compile(rf"\b(?:from|out of|vo[nm]) {_WHAT}", re.IGNORECASE)
+_DENIES: Final = late(rf"\b(?:{changes.DENIED})\b", re.IGNORECASE)
+_LEAVES: Final = late(rf"\b(?:{changes.CHANGING}|{changes.TAKEN_OVER}|{changes.REVERTED})\b", re.IGNORECASE)
+_LEFT: Final = late(rf"\b(?:from|out of|vo[nm]) {_WHAT}", re.IGNORECASE)
 """What is left stands behind it, in a clause with a verb that leaves: "moved from the hall"."""
-_PLACED: Final = re.compile(
+_PLACED: Final = late(
     r"\b(?:called|named|heißt|in|into|on|onto|with|via|using|through|auf|mit|über|bei|per) (?P<place>[^,.;:!?]{2,60})"
 )
-_CLAUSE: Final = re.compile(
+_CLAUSE: Final = late(
     r"[,;()–—?!]|:(?! ?\d)|(?<=[^\d\s]{2})\.|\b(?:because|since|so that|as it|weil|damit|denn|but|aber)\b"
 )
-_ECHO_CLAUSE: Final = re.compile(r"[,;()–—?!]|(?<=[^\d\s]{2})\.")
+_ECHO_CLAUSE: Final = late(r"[,;()–—?!]|(?<=[^\d\s]{2})\.")
 """Ends a clause of a reply, where a colon stands behind what something is said of: "release lane: level 12"."""
-_SETS: Final = re.compile(r"\A\W*(?:please |bitte )?(?:set|put|make|setze?|stelle?)\b")
-_SAID: Final = re.compile(
+_SETS: Final = late(r"\A\W*(?:please |bitte )?(?:set|put|make|setze?|stelle?)\b")
+_SAID: Final = late(
     r"\b(?:said|says|according to|sagt|sagte|laut) [^\W\d_]+|\b[^\W\d_]+ (?:said|says|wants|decided|sagt|sagte|will)\b"
 )
-_SUBJECT: Final = re.compile(
+_SUBJECT: Final = late(
     r"\A(?P<what>.{2,60}?) (?:is|are|was|were|has|have|takes|costs|needs|does|doesn't|do|don't|can't|cannot|keeps|ist|sind|war|hat|haben|"
     r"braucht|kostet|macht|nervt)\b"
 )
-_TOO_MUCH: Final = re.compile(rf"\b(?:{cues.TOO_MUCH}|fliegt)\b")
-_PER: Final = re.compile(r"\b(?:per|pro|je) \w+")
-_DENIED: Final = re.compile(r"\b(?:never|don't|do not|must not|mustn't|niemals|nie|kein\w*)\b[^,.;]*")
-_FORBIDS: Final = re.compile(
+_TOO_MUCH: Final = late(rf"\b(?:{cues.TOO_MUCH}|fliegt)\b")
+_PER: Final = late(r"\b(?:per|pro|je) \w+")
+_DENIED: Final = late(r"\b(?:never|don't|do not|must not|mustn't|niemals|nie|kein\w*)\b[^,.;]*")
+_FORBIDS: Final = late(
     r"\b(?:never|don't|do not|must not|mustn't|may not|nobody|no one|hands off|off[- ]limits|not allowed|forbidden|"
     r"niemals|nie|niemand|kein\w*|nicht|tabu|verboten)\b"
 )
-_PERMITS: Final = re.compile(
+_PERMITS: Final = late(
     r"\b(?:may|(?:is|are) (?:fine|ok(?:ay)?|allowed|permitted)|allowed|free to|"
     r"(?:lift|waive|drop)(?:s|ed|ped)? the (?:ban|rule|lock|restriction)|"
     r"darf(?:st)?|dürfen|dürft|erlaubt|freigegeben)\b"
 )
-_FREELY: Final = re.compile(r"\b(?:any|again|whenever|anywhere|wieder|jederzeit|beliebig\w*)\b")
+_FREELY: Final = late(r"\b(?:any|again|whenever|anywhere|wieder|jederzeit|beliebig\w*)\b")
 """Says of a permission that it is a new one, as words of change do."""
-_REASON: Final = re.compile(r"\b(?:because|since|so that|weil|denn|damit)\b[^,.;]*")
-_ENDING: Final = re.compile(r"(?<=\w{3})(?:ing|ed|en|es|s|e|n)\Z")
+_REASON: Final = late(r"\b(?:because|since|so that|weil|denn|damit)\b[^,.;]*")
+_ENDING: Final = late(r"(?<=\w{3})(?:ing|ed|en|es|s|e|n)\Z")
 _LONGEST: Final = 200
 """Characters of a clause that are read for what it is about."""
 _SHARE: Final = 0.1

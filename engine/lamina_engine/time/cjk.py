@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import Final, NamedTuple
 
+from lamina_engine.expressions import late
 from lamina_engine.time import calendar
 from lamina_engine.time.calendar import DAY, EARLIEST, Span
 from lamina_engine.time.phrases import PeriodParser
@@ -83,10 +83,7 @@ class _Match(NamedTuple):
     end: int
 
 
-@functools.cache
-def _pattern() -> re.Pattern[str]:
-    forms = "|".join(f"(?P<{name}>{form})" for name, form in _FORMS)
-    return re.compile(rf"(?<![0-9A-Za-z./_-])(?:{forms})")
+_PERIOD: Final = late(rf"(?<![0-9A-Za-z./_-])(?:{'|'.join(f'(?P<{name}>{form})' for name, form in _FORMS)})")
 
 
 def _read_matches(text: str, now: datetime) -> Iterator[_Match]:
@@ -94,7 +91,7 @@ def _read_matches(text: str, now: datetime) -> Iterator[_Match]:
     if not _PRESENT.search(text):
         return
     reader = _Reader(now)
-    for match in _pattern().finditer(text.translate(_PLAIN)):
+    for match in _PERIOD.finditer(text.translate(_PLAIN)):
         period = reader.read(match)
         if period is not None:
             yield _Match(period, match.start(), match.end())
