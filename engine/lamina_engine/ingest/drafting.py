@@ -41,6 +41,10 @@ class Drafted(NamedTuple):
     """By version; empty where the model does not travel."""
 
 
+class DraftFailure(Exception):
+    """A document could not be read; the message has the reason."""
+
+
 class Drafter:
     """Reader of documents in a worker: bytes in, drafts and vectors out."""
 
@@ -49,17 +53,23 @@ class Drafter:
 
     def __call__(self, tasks: Sequence[DraftTask]) -> list[tuple[SourceDraft | Exception, dict[bytes, F32]]]:
         """Return each document's draft, or what reading it raised, and its chunks' vectors."""
-        return [self._read(task) for task in tasks]
+        drafts = [self._read(task) for task in tasks]
+        if self._embedder is None:
+            return [(draft, {}) for draft in drafts]
+        texts = [
+            {version_of(text): text for text in map_texts(draft)} if isinstance(draft, SourceDraft) else {}
+            for draft in drafts
+        ]
+        # of all documents at once: a call for each would take longer than its vectors
+        together = {version: text for each in texts for version, text in each.items()}
+        vectors = dict(zip(together, self._embedder(list(together.values())), strict=True)) if together else {}
+        return [(draft, {name: vectors[name] for name in each}) for draft, each in zip(drafts, texts, strict=True)]
 
-    def _read(self, task: DraftTask) -> tuple[SourceDraft | Exception, dict[bytes, F32]]:
+    def _read(self, task: DraftTask) -> SourceDraft | Exception:
         try:
-            draft = read_source(task.data, task.source, kind=task.kind, redactor=self._redactor, tz=self._tz)
+            return read_source(task.data, task.source, kind=task.kind, redactor=self._redactor, tz=self._tz)
         except Exception as error:  # whatever one file does to a parser, the others are read
-            return RuntimeError(f"{type(error).__name__}: {error}"), {}
-        if self._embedder is None or not draft.chunks:
-            return draft, {}
-        texts = {version_of(text): text for text in map_texts(draft)}
-        return draft, dict(zip(texts, self._embedder(list(texts.values())), strict=True))
+            return DraftFailure(f"{type(error).__name__}: {error}")
 
 
 def map_texts(draft: SourceDraft) -> list[str]:

@@ -10,7 +10,7 @@ import hashlib
 import os
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
@@ -33,6 +33,7 @@ from lamina_engine.ingest.walk import MAX_BYTES, RECORD_KINDS, FileEntry, WalkRe
 from lamina_engine.redact.search import load_kernel
 from lamina_engine.reports import IngestReport, Problem, Progress, ProgressListener, summarise
 from lamina_engine.store import unlinked
+from lamina_engine.subprocesses import spare_executor
 
 if TYPE_CHECKING:
     from lamina_engine.executor import Executor
@@ -47,7 +48,7 @@ RULES: Final = {"html": 4, "markdown": 2, "rst": 2, "code": 2, "csv": 2}
 """Revision of how files of a kind are read: another number reads them again, which writes what has become other."""
 _STDIN: Final = "<stdin>"
 _MANY_BYTES: Final = 1 << 22
-"""Bytes of files from which on the search for secrets repays loading its kernel: file by file it takes a second without."""
+"""Bytes of files from which on loading the kernel of the search for secrets pays, and processes that read beside this one."""
 
 
 def ingest(
@@ -376,33 +377,40 @@ class _Run:
         moved = {move.source for move in changes.moved}
         moved |= {path for path in added if path in former and former[path].state == PRESENT}
         todo = [entry for entry in entries if entry.path in added or entry.path in changed or entry.path in moved]
-        if sum(entry.size for entry in todo) >= _MANY_BYTES:
-            load_kernel()
-        for done, (entry, drafted) in enumerate(self._drafted(reader, todo)):
-            self._report_progress("reading", done, len(todo))
-            if not reader.read(entry, drafted):
-                self.report.skipped += 1
-            elif entry.path in moved:
-                self.report.moved += 1
-            elif entry.path in changed:
-                self.report.updated += 1
-            else:
-                self.report.added += 1
+        with contextlib.closing(self._drafted(reader, todo)) as files:
+            for done, (entry, drafted) in enumerate(files):
+                self._report_progress("reading", done, len(todo))
+                if not reader.read(entry, drafted):
+                    self.report.skipped += 1
+                elif entry.path in moved:
+                    self.report.moved += 1
+                elif entry.path in changed:
+                    self.report.updated += 1
+                else:
+                    self.report.added += 1
         self.writer.flush()
         self._report_progress("reading", len(todo), len(todo))
 
-    def _drafted(self, reader: SourceReader, todo: Sequence[FileEntry]) -> Iterator[tuple[FileEntry, Drafted | None]]:
+    def _drafted(self, reader: SourceReader, todo: Sequence[FileEntry]) -> Generator[tuple[FileEntry, Drafted | None]]:
         """Yield files in order, each with what a worker made of it, where there are workers."""
-        if self._executor is None:
-            return ((entry, None) for entry in todo)
-        from lamina_engine.embed.travelling import TravellingEmbedder
+        executor, travelling, memory = self._executor, None, self.memory
+        are_many = sum(entry.size for entry in todo) >= _MANY_BYTES
+        if executor is not None:
+            from lamina_engine.embed.travelling import TravellingEmbedder
 
-        memory = self.memory
-        memory.ensure_space(None)
-        embedder = memory.embedder_for(memory.view().snapshot.space)
-        self.writer.identity = embedder.identity
-        drafter = Drafter(memory.redactor, memory.config.tz, TravellingEmbedder.of(embedder))
-        return draft_entries(todo, self._executor, drafter, lambda entry: reader.label(entry)[1], self.kind_of)
+            memory.ensure_space(None)
+            embedder = memory.embedder_for(memory.view().snapshot.space)
+            self.writer.identity = embedder.identity
+            travelling = TravellingEmbedder.of(embedder)
+        elif are_many:
+            executor = spare_executor()  # its processes read, this one embeds, writes and links
+        if executor is None:
+            if are_many:
+                load_kernel()
+            yield from ((entry, None) for entry in todo)
+            return
+        drafter = Drafter(memory.redactor, memory.config.tz, travelling)
+        yield from draft_entries(todo, executor, drafter, lambda entry: reader.label(entry)[1], self.kind_of)
 
     def row(self, root: str, source: str, entry: FileEntry, reading: Reading, state: str) -> dict[str, Any]:
         """Return a source's log row without its chunks and repository columns."""

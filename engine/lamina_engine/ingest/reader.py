@@ -12,7 +12,7 @@ from lamina_engine.errors import IngestError, SchemaMismatch
 from lamina_engine.ingest import sources
 from lamina_engine.ingest.classify import Rules, classify
 from lamina_engine.ingest.documents import Document, DocumentWriter
-from lamina_engine.ingest.drafting import Drafted
+from lamina_engine.ingest.drafting import Drafted, DraftFailure
 from lamina_engine.ingest.drafts import KINDS, SourceDraft, read_source
 from lamina_engine.ingest.git import Repository
 from lamina_engine.ingest.origins import Repositories
@@ -75,7 +75,8 @@ class SourceReader:
             return False
         except Exception as error:  # whatever one file does to a parser, the others are read
             logger.debug("preparing %s failed", entry.absolute, exc_info=True)
-            self._problem(entry, "failed", f"could not be prepared ({type(error).__name__}: {error}); left unchanged")
+            reason = str(error) if isinstance(error, DraftFailure) else f"{type(error).__name__}: {error}"
+            self._problem(entry, "failed", f"could not be prepared ({reason}); left unchanged")
             return False
         self._run.writer.add(document)
         return bool(document.draft.chunks)

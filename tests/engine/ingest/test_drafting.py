@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import pytest
 
 import lamina
+from lamina_engine.chunks.batch import version_of
+from lamina_engine.embed.travelling import TravellingEmbedder
 from lamina_engine.executor import ProcessExecutor
+from lamina_engine.ingest import pipeline
+from lamina_engine.ingest.drafting import Drafter, DraftTask, map_texts
+from lamina_engine.ingest.drafts import SourceDraft
 from lamina_engine.ingest.pipeline import ingest
+from lamina_engine.redact.redactor import Redactor
+from lamina_engine.subprocesses import SubprocessExecutor
+from lamina_kernels.layouts import F32
 from tests.conftest import NOW
 
 T = TypeVar("T")
@@ -76,6 +84,43 @@ def test_processes_of_their_own(tmp_path: Path) -> None:
     np.testing.assert_array_equal(away[2], here[2])
 
 
+def test_many_bytes_are_read_beside_this_process_unasked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = corpus(tmp_path / "notes")
+    here = made(tmp_path / "here", folder, None)
+    aside = Away()
+    monkeypatch.setattr(pipeline, "spare_executor", lambda: aside)
+    assert made(tmp_path / "few", folder, None)[:2] == here[:2]
+    assert aside.given == 0
+    monkeypatch.setattr(pipeline, "_MANY_BYTES", 1_000)
+    many = made(tmp_path / "many", folder, None)
+    assert many[:2] == here[:2]
+    np.testing.assert_array_equal(many[2], here[2])
+    assert aside.given > 0
+    monkeypatch.setattr(pipeline, "spare_executor", lambda: SubprocessExecutor(1))
+    assert made(tmp_path / "processes", folder, None)[:2] == here[:2]
+    monkeypatch.setattr(pipeline, "spare_executor", lambda: None)  # one CPU
+    assert made(tmp_path / "alone", folder, None)[:2] == here[:2]
+
+
+def test_a_worker_embeds_all_its_documents_at_once() -> None:
+    asked: list[int] = []
+
+    def embed(texts: Sequence[str]) -> F32:
+        asked.append(len(texts))
+        return np.array([[len(text)] for text in texts], np.float32)
+
+    tasks = [DraftTask(f"{i}.md", None, f"# Note {i}\n\nOn the harbour {'x' * i}.\n".encode()) for i in range(9)]
+    drafter = Drafter(Redactor(), "UTC", cast("TravellingEmbedder", embed))
+    for (draft, vectors), task in zip(drafter(tasks), tasks, strict=True):
+        assert isinstance(draft, SourceDraft)
+        assert {name: row.tolist() for name, row in vectors.items()} == {
+            version_of(text): [float(len(text))] for text in map_texts(draft)
+        }, task
+    assert asked == [9]
+    assert drafter([]) == []
+    assert asked == [9]
+
+
 def test_workers_embed_and_this_process_does_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from lamina_engine.memory import Memory
 
@@ -123,4 +168,4 @@ def test_what_a_parser_raises_is_a_problem_of_its_file(tmp_path: Path, monkeypat
     monkeypatch.setattr("lamina_engine.ingest.drafting.read_source", fail)
     report = made(tmp_path / "away", corpus(tmp_path / "notes"), Away())[0]
     assert [(p["source"], p["code"]) for p in report["problems"] if p["code"] == "failed"] == [("note-03.md", "failed")]
-    assert "ZeroDivisionError: of this file" in str(report["problems"])
+    assert "(ZeroDivisionError: of this file)" in str(report["problems"])
