@@ -13,6 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from lamina_engine.clock import format_local, parse_instant
+
 if TYPE_CHECKING:
     from lamina import Hit, Hits, Vault
 
@@ -75,9 +77,9 @@ def short_id(identity: str) -> str:
     return f"#{identity[:SHORT_DIGITS]}" if _HEX.fullmatch(identity) else one_line(identity, SNIPPET)
 
 
-def day(instant: Any) -> str:
-    """Return the day of an instant in ISO 8601."""
-    return str(instant)[:10] if instant else "undated"
+def day(instant: Any, tz: str) -> str:
+    """Return the day of an instant in a zone, in which dates of calls are read, too."""
+    return format_local(parse_instant(str(instant)), tz)[:10] if instant else "undated"
 
 
 def indented(text: str) -> str:
@@ -86,14 +88,20 @@ def indented(text: str) -> str:
 
 
 def headline(
-    identity: str, created_at: Any, type: str, title: str | None, snippet: str = "", lead: Sequence[str] = ()
+    tz: str,
+    identity: str,
+    created_at: Any,
+    type: str,
+    title: str | None,
+    snippet: str = "",
+    lead: Sequence[str] = (),
 ) -> str:
     """Return one memory on one line: id, ``lead``, day, type, title and snippet."""
     title, snippet = one_line(title or "", _TITLE), snippet.lstrip("# ")
     if title and snippet.startswith(title.rstrip("…")):  # notes begin with their title
         title, snippet = ("", snippet) if title.endswith("…") else (title, snippet[len(title) :].lstrip())
     said = " — ".join(part for part in (title, snippet) if part)
-    return "  ".join([short_id(identity), *lead, day(created_at), one_line(type, _WORD), said]).rstrip()
+    return "  ".join([short_id(identity), *lead, day(created_at, tz), one_line(type, _WORD), said]).rstrip()
 
 
 def counter(vault: Vault) -> Count:
@@ -109,12 +117,12 @@ def fitted(line: str, count: Count, most: int = _LINE_TOKENS) -> str:
     return kept
 
 
-def hit_line(hits: Hits, hit: Hit, type: str, count: Count) -> str:
+def hit_line(tz: str, hits: Hits, hit: Hit, type: str, count: Count) -> str:
     """Return a hit on one line, with the text around what matched as far as it fits."""
     date, lead, line = hit.to_dict()["created_at"], [f"{hit.score:.3f}"], ""
     # a line cut at its end would lose the match where tables and logs cost many tokens
     for width in _WIDTHS:
-        line = headline(hit.id, date, type, hit.title, one_line(hits.snippet(hit, width).text, width), lead)
+        line = headline(tz, hit.id, date, type, hit.title, one_line(hits.snippet(hit, width).text, width), lead)
         if count(line) <= _LINE_TOKENS:
             break
     return fitted(line, count)

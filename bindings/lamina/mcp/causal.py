@@ -51,7 +51,7 @@ def intent_search(access: VaultAccess, given: Mapping[str, Any]) -> Answer:
         }
         for hit in hits
     ]  # fmt: skip
-    lines = [[hit_line(hits, hit, hit.type, count)] for hit in hits]
+    lines = [[hit_line(vault.tz, hits, hit, hit.type, count)] for hit in hits]
 
     def advise(left: int) -> str:
         if not results:
@@ -109,7 +109,7 @@ def kg_query(access: VaultAccess, given: Mapping[str, Any]) -> Answer:
             | {"source_doc": None if fact.chunk is None else short_id(fact.chunk)}
         )
     rows = clean_data(sorted(rows, key=lambda row: not row["current"]))
-    lines = [[f"{fact_line(row)}{'' if row['current'] else '  not current'}"] for row in rows]
+    lines = [[f"{fact_line(row, vault.tz)}{'' if row['current'] else '  not current'}"] for row in rows]
 
     def advise(left: int) -> str:
         return f"{left} more: memory_facts answers one question" if left else ""
@@ -165,7 +165,7 @@ def traverse(access: VaultAccess, given: Mapping[str, Any]) -> Answer:
     )
     count = counter(vault)
     steps = [_reached(near) for near in found]
-    lines = [[fitted(_walked(step), count)] for step in steps]
+    lines = [[fitted(_walked(step, vault.tz), count)] for step in steps]
 
     def advise(left: int) -> str:
         return f"{left} more: ask with a smaller budget" if left else "" if steps else "Nothing to begin with."
@@ -181,9 +181,9 @@ def _reached(near: lamina.Neighbor) -> dict[str, Any]:
     return step_of(near, relation, direction, near.hops, score=round(near.score, 6), via=near.via)
 
 
-def _walked(step: Mapping[str, Any]) -> str:
+def _walked(step: Mapping[str, Any], tz: str) -> str:
     way = one_line(step.get("via", "anchor"), 60)
-    return headline(step["id"], step["date"], step["type"], step["title"], step["snippet"], [way])
+    return headline(tz, step["id"], step["date"], step["type"], step["title"], step["snippet"], [way])
 
 
 def build_graphs(access: VaultAccess, given: Mapping[str, Any]) -> Answer:

@@ -72,7 +72,7 @@ def _texts(vault: lamina.Vault, head: str, rows: list[dict[str, Any]], limit: in
     """Return whole texts within a budget."""
     items = []
     for row in rows:
-        line = headline(row["id"], row["date"], row["type"], row["title"])
+        line = headline(vault.tz, row["id"], row["date"], row["type"], row["title"])
         items.append([f"{line}\n{indented(row['text'])}", f"{line}\n{indented(one_line(row['text'], 400))}"])
 
     def advise(left: int) -> str:

@@ -68,7 +68,12 @@ def _forget(
     shown = vault.get_many(list(ids[:50]))
     count = counter(vault)
     lines = [
-        [fitted(headline(chunk.id, chunk.to_dict()["created_at"], chunk.type, chunk.title, chunk.text[:160]), count)]
+        [
+            fitted(
+                headline(vault.tz, chunk.id, chunk.to_dict()["created_at"], chunk.type, chunk.title, chunk.text[:160]),
+                count,
+            )
+        ]
         for chunk in shown
     ]
     fresh = access.confirmations.make(key)

@@ -45,7 +45,7 @@ def facts(access: VaultAccess, given: Mapping[str, Any]) -> Answer:
     def advise(left: int) -> str:
         return f"{left + more} more: ask with a larger k, or for one predicate" if left + more else ""
 
-    said, taken = fill(NOTE, [[fact_line(row)] for row in found[:k]], advise, _TOKENS, count)
+    said, taken = fill(NOTE, [[fact_line(row, vault.tz)] for row in found[:k]], advise, _TOKENS, count)
     return Answer(said, {"answered": bool(found), "answers": found[: len(taken)], "entity": entity})
 
 
@@ -54,9 +54,9 @@ def kg_ask(access: VaultAccess, given: Mapping[str, Any]) -> Answer:
     return facts(access, {"entity": None, **given})
 
 
-def fact_line(row: Mapping[str, Any]) -> str:
+def fact_line(row: Mapping[str, Any], tz: str) -> str:
     """Return a fact on one line, with its validity and source."""
-    since, until = (day(row[name]) if row[name] else "" for name in ("valid_from", "valid_to"))
+    since, until = (day(row[name], tz) if row[name] else "" for name in ("valid_from", "valid_to"))
     held = f"  [{since or '…'} to {until or 'now'}]" if since or until else ""
     words = one_line(f"{row['subject']} | {row['predicate']} | {row['object']}", 300)
     return f"{words}{held}  ({one_line(short_id(str(row['source'])), 80)})"
@@ -111,7 +111,7 @@ def overview(vault: lamina.Vault, project: str | None, limit: int) -> Section:
     lines.append(
         "projects: " + (", ".join(f"{each.project} {each.chunks:,}" for each in vault.projects()[:8]) or "none")
     )
-    lines += [f"handoff {short_id(each.id)} of {day(each.to_dict()['created_at'])}" for each in handoffs]
+    lines += [f"handoff {short_id(each.id)} of {day(each.to_dict()['created_at'], vault.tz)}" for each in handoffs]
     if not stats["chunks"]:
         lines.append("The vault is empty: memory_add stores a memory, `lamina ingest PATH` reads notes and sessions.")
     return lines, counts | {"path": str(vault.path), "handoffs": [each.id for each in handoffs]}
@@ -125,7 +125,10 @@ def projects(vault: lamina.Vault, project: str | None, limit: int) -> Section:
     """Return projects with the number of their memories and when they began and ended."""
     found = [each for each in vault.projects() if project in (None, each.project)]
     rows = [each.to_dict() for each in found]
-    lines = [f"{row['project']}: {row['chunks']:,}, {day(row['first_at'])} to {day(row['last_at'])}" for row in rows]
+    lines = [
+        f"{row['project']}: {row['chunks']:,}, {day(row['first_at'], vault.tz)} to {day(row['last_at'], vault.tz)}"
+        for row in rows
+    ]
     return lines or ["no memory names a project"], {"projects": rows[:limit]}
 
 
@@ -133,7 +136,7 @@ def sessions(vault: lamina.Vault, project: str | None, limit: int) -> Section:
     """Return sessions, the newest first."""
     rows = vault.sessions(project, limit=limit).to_dicts()
     lines = [
-        f"{row['session']}  {day(row['started_at'])}  {row['chunks']} chunks  {row['project'] or ''}".rstrip()
+        f"{row['session']}  {day(row['started_at'], vault.tz)}  {row['chunks']} chunks  {row['project'] or ''}".rstrip()
         for row in rows
     ]
     return lines or ["no sessions; `lamina ingest --kind sessions PATH` reads transcripts"], {"sessions": rows}

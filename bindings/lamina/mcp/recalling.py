@@ -77,9 +77,9 @@ def index(
     for hit in hits:
         row = hit_row(hit, one_line(hits.snippet(hit, SNIPPET).text, SNIPPET))
         type_ = hit.type if hit.status == "active" else f"{hit.type} [{hit.status}]"
-        line = hit_line(hits, hit, type_, count)
+        line = hit_line(vault.tz, hits, hit, type_, count)
         if full:
-            title = headline(hit.id, row["date"], type_, hit.title, "", [f"{hit.score:.3f}"])
+            title = headline(vault.tz, hit.id, row["date"], type_, hit.title, "", [f"{hit.score:.3f}"])
             items.append([f"{title}\n{indented(hit.text)}", line])
         else:
             items.append([line])
@@ -148,7 +148,7 @@ def get(access: VaultAccess, given: Mapping[str, Any]) -> Answer:
             parts.append(f"{left} left out for want of room: ask for fewer, or with a larger max_tokens")
         return "; ".join(parts + notes)
 
-    items = [[_block(row, size) for size in sizes] for row, sizes in zip(rows, pieces, strict=True)]
+    items = [[_block(row, size, vault.tz) for size in sizes] for row, sizes in zip(rows, pieces, strict=True)]
     said, taken = fill(NOTE if rows else "Nothing found.", items, advise, given["max_tokens"], counter(vault))
     for row, sizes, form in zip(rows, pieces, taken, strict=False):
         row["text"] = row["text"][: sizes[form]]
@@ -190,7 +190,7 @@ def _pieces(length: int) -> list[int]:
     return found
 
 
-def _block(row: Mapping[str, Any], size: int) -> str:
+def _block(row: Mapping[str, Any], size: int, tz: str) -> str:
     """Return a memory as a headline, what is known of it, and its text."""
     known = [
         f"project {row['project']}" if row["project"] else None,
@@ -199,7 +199,7 @@ def _block(row: Mapping[str, Any], size: int) -> str:
         *(f"{link['direction']} {link['relation']} {short_id(link['id'])}" for link in row["links"][:_SHOWN_LINKS]),
     ]
     lines = [
-        headline(row["id"], row["created_at"], row["type"], row["title"]),
+        headline(tz, row["id"], row["created_at"], row["type"], row["title"]),
         one_line(" · ".join(each for each in known if each), 300),
         indented(row["text"][:size]),
     ]

@@ -73,7 +73,14 @@ def _topic(access: VaultAccess, name: str) -> str:
     items = [
         [
             fitted(
-                headline(chunk.id, chunk.to_dict()["created_at"], chunk.type, chunk.title, one_line(chunk.text, 160)),
+                headline(
+                    vault.tz,
+                    chunk.id,
+                    chunk.to_dict()["created_at"],
+                    chunk.type,
+                    chunk.title,
+                    one_line(chunk.text, 160),
+                ),
                 count,
             )
         ]

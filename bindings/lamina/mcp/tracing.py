@@ -53,14 +53,14 @@ def show_steps(
     """Return steps from a memory, one a line, within a budget."""
     count = counter(vault)
     first = step_of(anchor, "anchor", "", 0)
-    lines = [[fitted(_line(step), count)] for step in steps]
+    lines = [[fitted(_line(step, vault.tz), count)] for step in steps]
 
     def advise(left: int) -> str:
         if left:
             return f"{left} more: ask with a larger max_tokens or a smaller depth"
         return f"memory_get {short_id(steps[0]['id'])} for the text" if steps else f"Nothing there: {end}."
 
-    begin = f"{NOTE}\n{head} {fitted(_line(first), count)}"
+    begin = f"{NOTE}\n{head} {fitted(_line(first, vault.tz), count)}"
     said, taken = fill(begin, lines, advise, limit, count)
     shown = list(steps[: len(taken)])
     stopped = "max_tokens" if len(shown) < len(steps) else end
@@ -71,12 +71,12 @@ def _anchor(step: Step) -> Step:
     return {name: step[name] for name in ("id", "title", "date", "type", "snippet")}
 
 
-def _line(step: Step) -> str:
+def _line(step: Step, tz: str) -> str:
     lead = [one_line(f"{step['direction']} {step['relation']}".strip(), 40)] if step["direction"] else []
     if step["hops"]:
         lead.append(f"{step['hops']} hop{'s' if step['hops'] > 1 else ''}")
     said = f"({step['reason']}) {step['snippet']}" if step.get("reason") else step["snippet"]
-    return headline(step["id"], step["date"], step["type"], step["title"], said, lead)
+    return headline(tz, step["id"], step["date"], step["type"], step["title"], said, lead)
 
 
 def step_of(chunk: Any, relation: str, direction: str, hops: int, **more: Any) -> Step:

@@ -368,3 +368,19 @@ def test_equal_calls_give_equal_answers(folder: Path, clock: lamina.FixedClock) 
     ]
     for tool, given in calls:
         assert first(tool, **given) == second(tool, **given)
+
+
+def test_days_are_those_of_the_vaults_zone_in_which_dates_of_calls_are_read(tmp_path: Path) -> None:
+    # half past midnight in Berlin is the day before in UTC
+    lamina.open(tmp_path / "vault", create=True).close()
+    (tmp_path / "vault" / "vault.toml").write_text('tz = "Europe/Berlin"\n')
+    with lamina.open(tmp_path / "vault") as vault:
+        vault.add("The night shift restarted the kiln.", id="kiln", created_at="2026-03-02T23:30:00Z", session="night")
+        vault.facts.add("Kiln", "state", "running", valid_from="2026-03-02T23:30:00Z")
+    ask = caller(VaultAccess(tmp_path / "vault"))
+    hits = ask("memory_recall", query="night shift kiln", since="2026-03-03")
+    assert "2026-03-03" in hits.text
+    assert hits.data["hits"][0]["date"] == "2026-03-02T23:30:00Z"
+    assert "2026-03-03" in ask("memory_get", ids=["kiln"]).text
+    assert "[2026-03-03 to now]" in ask("memory_facts", question="what is the state of the Kiln?").text
+    assert "night 2026-03-03" in ask("memory_status", section="sessions").text
