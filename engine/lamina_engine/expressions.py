@@ -2,12 +2,17 @@
 
 Modules that know phrases hold dozens of expressions, which take up to 30 ms to compile. A hook is a process of its own
 and uses few of them.
+
+Not even `typing` is imported: a hook asks whether there is anything to do before it loads anything else.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Any, cast
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 class _LateExpression:
@@ -27,4 +32,4 @@ class _LateExpression:
 
 def late(pattern: str, flags: int = 0) -> re.Pattern[str]:
     """Return what ``re.compile`` does, compiled at its first use; a wrong one raises there."""
-    return cast("re.Pattern[str]", _LateExpression(pattern, flags))
+    return _LateExpression(pattern, flags)  # type: ignore[return-value]

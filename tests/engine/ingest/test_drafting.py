@@ -99,6 +99,7 @@ def test_many_bytes_are_read_beside_this_process_unasked(tmp_path: Path, monkeyp
     monkeypatch.setattr(pipeline, "spare_executor", lambda: SubprocessExecutor(1))
     assert made(tmp_path / "processes", folder, None)[:2] == here[:2]
     monkeypatch.setattr(pipeline, "spare_executor", lambda: None)  # one CPU
+    monkeypatch.setattr(pipeline, "load_kernel", lambda: None)  # on a thread that would go on in later tests
     assert made(tmp_path / "alone", folder, None)[:2] == here[:2]
 
 
