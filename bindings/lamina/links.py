@@ -84,7 +84,7 @@ class Links:
         source, target : str
             Ids, or unambiguous short ids. For a symmetric relation the smaller id becomes the source.
         relation : str
-            A registered relation, such as ``causal``, ``supporting``, ``contradicts``, ``blocks`` or ``derived_from``.
+            A relation, such as ``causal``, ``supporting``, ``contradicts``, ``blocks`` or ``derived_from``.
         weight : float
             In (0, 1].
         note : str

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from lamina_engine.chunks.identities import find_ends
 from lamina_engine.chunks.reading import with_texts
 from lamina_engine.errors import InvalidArgument
-from lamina_engine.graph.registry import DIRECTIONS, STANDARD, Direction
+from lamina_engine.graph.registry import DIRECTIONS, KNOWN, Direction, wanted_names
 from lamina_engine.index import nodes
 from lamina_engine.index.claims import Claims, origin_ranks, squash
 from lamina_engine.index.state import STATUS_NAMES
@@ -34,9 +34,9 @@ def links_of(
     """Return a chunk's current links: outward ones first, then by relation and the other id."""
     if direction not in DIRECTIONS:
         raise InvalidArgument(f"direction={direction!r} must be one of {', '.join(DIRECTIONS)}")
-    wanted = STANDARD.names_of(relations)
+    wanted = wanted_names(relations)
     full, _ = find_ends(view, [identity])[identity]
-    both = {relation.name for relation in STANDARD if relation.symmetric or direction == "both"}
+    both = {relation.name for relation in KNOWN.values() if relation.symmetric or direction == "both"}
     found = (
         link for link in _links_at(view, full)
         if (wanted is None or link.relation in wanted) and (hidden or link.active)
@@ -87,7 +87,7 @@ def _links_at(view: View, identity: str) -> Iterator[Link]:
                 found = (int(ranks[claims.origins[at]]), at)
                 best[key] = min(best.get(key, found), found)
     rows = claims.rows[[at for _, at in best.values()]]
-    counted = {relation.name for relation in STANDARD if relation.counted}
+    counted = {relation.name for relation in KNOWN.values() if relation.counted}
     for record in view.snapshot.records("links", rows):
         yield _link(view, record, identity, counted=record["relation"] in counted)
 

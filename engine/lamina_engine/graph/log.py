@@ -14,7 +14,7 @@ from lamina_engine.chunks.identities import find_ends
 from lamina_engine.clock import MISSING_US
 from lamina_engine.errors import InvalidArgument, LaminaError
 from lamina_engine.graph.links import claim_rows, claim_rows_at
-from lamina_engine.graph.registry import STANDARD, Registry
+from lamina_engine.graph.registry import relation_of
 from lamina_engine.index import nodes
 from lamina_engine.store.transaction import LogWriter
 
@@ -75,37 +75,33 @@ class ClaimSet(NamedTuple):
     """Full ids of the chunks that it is complete for; None for all."""
 
 
-def write(
-    memory: Memory, drafts: Iterable[Draft], *, origin: str = USER, registry: Registry = STANDARD,
-    keep_first: bool = False,
-) -> LinkCounts:  # fmt: skip
+def write(memory: Memory, drafts: Iterable[Draft], *, origin: str = USER, keep_first: bool = False) -> LinkCounts:
     """Write links durably, all or none; skip those that the origin already claims.
 
     ``keep_first``: a link that somebody has made before keeps its weight, note and date.
     """
-    return _LinkWriter(memory, [ClaimSet(origin, (), list(drafts))], registry, keep_first=keep_first).write()
+    return _LinkWriter(memory, [ClaimSet(origin, (), list(drafts))], keep_first=keep_first).write()
 
 
-def withdraw(memory: Memory, keys: Iterable[Key], *, origin: str = USER, registry: Registry = STANDARD) -> LinkCounts:
+def withdraw(memory: Memory, keys: Iterable[Key], *, origin: str = USER) -> LinkCounts:
     """Withdraw an origin's claims about some links; other origins keep theirs."""
-    drafts = [_check_draft(memory, Draft(*key), registry) for key in keys]
+    drafts = [_check_draft(memory, Draft(*key)) for key in keys]
     with memory.write() as (transaction, view):
-        wanted = set(_resolve_drafts(view, drafts, registry))
+        wanted = set(_resolve_drafts(view, drafts))
         withdrawn = [key for key in _claims_by_key(view, origin) if key in wanted]
         _append_rows(memory, transaction, [], withdrawn, origin)
     return LinkCounts(withdrawn=len(withdrawn))
 
 
 def sync(
-    memory: Memory, drafts: Iterable[Draft], *, origin: str, relations: Sequence[str], registry: Registry = STANDARD,
-    redacted: bool = False,
-) -> LinkCounts:  # fmt: skip
+    memory: Memory, drafts: Iterable[Draft], *, origin: str, relations: Sequence[str], redacted: bool = False
+) -> LinkCounts:
     """Make these an origin's only claims about some relations: write new ones, withdraw others.
 
     ``redacted``: notes hold nothing but what the vault holds already.
     """
     claims = ClaimSet(origin, tuple(relations), list(drafts))
-    return _LinkWriter(memory, [claims], registry, redacted=redacted).write()
+    return _LinkWriter(memory, [claims], redacted=redacted).write()
 
 
 def sync_starts(memory: Memory, claims: Sequence[ClaimSet]) -> LinkCounts:
@@ -113,7 +109,7 @@ def sync_starts(memory: Memory, claims: Sequence[ClaimSet]) -> LinkCounts:
 
     Notes hold nothing but what the vault holds already. O(links of the chunks).
     """
-    return _LinkWriter(memory, claims, STANDARD, redacted=True).write()
+    return _LinkWriter(memory, claims, redacted=True).write()
 
 
 def count(
@@ -143,19 +139,12 @@ class _LinkWriter(LogWriter[list["_Plan"], LinkCounts]):
     """Writer of claims: adds new ones of an origin, and withdraws dropped ones."""
 
     def __init__(
-        self,
-        memory: Memory,
-        claims: Sequence[ClaimSet],
-        registry: Registry,
-        *,
-        redacted: bool = False,
-        keep_first: bool = False,
+        self, memory: Memory, claims: Sequence[ClaimSet], *, redacted: bool = False, keep_first: bool = False
     ) -> None:
         super().__init__(memory)
         self._keep_first = keep_first
         redactor = None if redacted else memory
-        self._claims = [(each, [_check_draft(redactor, draft, registry) for draft in each.drafts]) for each in claims]
-        self._registry = registry
+        self._claims = [(each, [_check_draft(redactor, draft) for draft in each.drafts]) for each in claims]
         for each in claims:
             _check_origin(each.origin)
 
@@ -163,7 +152,7 @@ class _LinkWriter(LogWriter[list["_Plan"], LinkCounts]):
         """Compare the drafts of each claim set with its origin's current claims."""
         plans = []
         for each, drafts in self._claims:
-            wanted = _resolve_drafts(view, drafts, self._registry)
+            wanted = _resolve_drafts(view, drafts)
             if self._keep_first:
                 wanted |= _first_claims(view, wanted)
             claimed = _claims_by_key(view, each.origin, each.starts)
@@ -193,8 +182,8 @@ def _check_origin(origin: str) -> None:
         raise InvalidArgument(f"origin={origin!r} must be a name, such as 'user'")
 
 
-def _check_draft(memory: Memory | None, draft: Draft, registry: Registry) -> Draft:
-    relation = registry.get(draft.relation)
+def _check_draft(memory: Memory | None, draft: Draft) -> Draft:
+    relation = relation_of(draft.relation)
     weight = draft.weight
     if isinstance(weight, bool) or not isinstance(weight, (int, float, np.floating)) or not math.isfinite(weight):
         raise InvalidArgument(f"weight={weight!r} must be a finite number")
@@ -211,7 +200,7 @@ def _check_draft(memory: Memory | None, draft: Draft, registry: Registry) -> Dra
     return Draft(draft.source, draft.target, draft.relation, float(np.float32(weight)), note, draft.created_at)
 
 
-def _resolve_drafts(view: View, drafts: Sequence[Draft], registry: Registry) -> dict[Key, Draft]:
+def _resolve_drafts(view: View, drafts: Sequence[Draft]) -> dict[Key, Draft]:
     """Return drafts by key with full ids, symmetric pairs sorted; the last of equal keys wins."""
     ends = find_ends(view, [name for draft in drafts for name in (draft.source, draft.target)])
     found: dict[Key, Draft] = {}
@@ -219,7 +208,7 @@ def _resolve_drafts(view: View, drafts: Sequence[Draft], registry: Registry) -> 
         source, target = ends[draft.source][0], ends[draft.target][0]
         if source == target:
             raise InvalidArgument(f"{draft.source!r} cannot be linked to itself; give two different chunks")
-        if registry.get(draft.relation).symmetric and target < source:
+        if relation_of(draft.relation).symmetric and target < source:
             source, target = target, source
         same = source is draft.source and target is draft.target
         found[source, target, draft.relation] = draft if same else draft._replace(source=source, target=target)

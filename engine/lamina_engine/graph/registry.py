@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, Literal
 
 import numpy as np
 
-from lamina_engine import after_fork
 from lamina_engine.arguments import names_of
 from lamina_engine.errors import InvalidArgument
 from lamina_kernels.graph.hops import RELATIONS
@@ -18,7 +16,6 @@ from lamina_kernels.layouts import F64, U8
 
 Direction = Literal["out", "in", "both"]
 DIRECTIONS: Final = ("out", "in", "both")
-_NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +23,6 @@ class Relation:
     """One relation."""
 
     name: str
-    namespace: str
-    """The profile or generator that it belongs to."""
     symmetric: bool
     """True where it has no direction: a pair is stored once, the smaller id as source."""
     walk_out: bool
@@ -41,24 +36,25 @@ class Relation:
     """True where its weight in the log is a count of at least 1, squashed to a weight when read."""
 
 
-BUILT_IN: Final = (
-    Relation("semantic", "causal", True, True, True, "the two are about the same"),
-    Relation("supporting", "causal", False, True, False, "the source supports the target"),
-    Relation("contradicts", "causal", False, True, False, "the source contradicts the target", raises=False),
-    Relation("causal", "causal", False, True, False, "the source led to the target"),
-    Relation("temporal", "causal", False, True, False, "the source came next before the target"),
-    Relation("entity", "causal", True, True, True, "the two name the same known thing"),
-    Relation("usage", "causal", True, True, True, "the two were used together, so many times", counted=True),
-    Relation("blocks", "task", False, True, True, "the source prevents the target from proceeding"),
-    Relation("related_to", "task", True, True, True, "tasks of one domain, component or area"),
-    Relation("derived_from", "task", False, True, True, "the source was split off or follows from the target"),
-    Relation("similar_to", "task", True, True, True, "tasks whose texts are alike"),
-    Relation("next", "sequence", False, True, True, "the target follows the source in its document or session"),
-    Relation("brief", "sequence", False, True, True, "the source is what led to calling the agent that begins at the target"),
-    Relation("debrief", "sequence", False, True, True, "the source ends an agent's work, the target goes on from there"),
-    Relation("related", "notes", False, True, True, "the text of the source holds a link to the target"),
-    Relation("mention", "notes", False, True, True, "the source names the target: its title, an alias, a file or a symbol"),
+_RELATIONS: Final = (
+    Relation("semantic", True, True, True, "the two are about the same"),
+    Relation("supporting", False, True, False, "the source supports the target"),
+    Relation("contradicts", False, True, False, "the source contradicts the target", raises=False),
+    Relation("causal", False, True, False, "the source led to the target"),
+    Relation("temporal", False, True, False, "the source came next before the target"),
+    Relation("entity", True, True, True, "the two name the same known thing"),
+    Relation("usage", True, True, True, "the two were used together, so many times", counted=True),
+    Relation("blocks", False, True, True, "the source prevents the target from proceeding"),
+    Relation("related_to", True, True, True, "tasks of one domain, component or area"),
+    Relation("derived_from", False, True, True, "the source was split off or follows from the target"),
+    Relation("similar_to", True, True, True, "tasks whose texts are alike"),
+    Relation("next", False, True, True, "the target follows the source in its document or session"),
+    Relation("brief", False, True, True, "the source is what led to calling the agent that begins at the target"),
+    Relation("debrief", False, True, True, "the source ends an agent's work, the target goes on from there"),
+    Relation("related", False, True, True, "the text of the source holds a link to the target"),
+    Relation("mention", False, True, True, "the source names the target: its title, an alias, a file or a symbol"),
 )  # fmt: skip
+KNOWN: Final = {relation.name: relation for relation in _RELATIONS}
 
 IMPORTED: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
     {
@@ -83,85 +79,54 @@ IMPORTED: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
 """By system, what its names stand for; ``*`` stands for any other. A name that is not listed is refused."""
 
 
-class Registry:
-    """The relations of a process, built in and registered. Thread-safe."""
-
-    def __init__(self, relations: Iterable[Relation] = BUILT_IN) -> None:
-        self._known = {relation.name: relation for relation in relations}
-        self._lock = after_fork.make_lock()
-
-    def __iter__(self) -> Iterator[Relation]:
-        return iter(list(self._known.values()))
-
-    def __len__(self) -> int:
-        return len(self._known)
-
-    def register(self, relation: Relation) -> Relation:
-        """Add a relation; the same one again changes nothing."""
-        if not _NAME.fullmatch(relation.name):
-            raise InvalidArgument(f"relation {relation.name!r} must be a lower-case word such as 'derived_from'")
-        with self._lock:
-            known = self._known.setdefault(relation.name, relation)
-        if known != relation:
-            raise InvalidArgument(
-                f"relation {relation.name!r} is known already, as: {known.meaning}; choose another name"
-            )
-        return known
-
-    def get(self, name: str) -> Relation:
-        """Return a relation by name."""
-        found = self._known.get(name) if isinstance(name, str) else None
-        if found is None:
-            raise InvalidArgument(
-                f"relation={name!r} is not known; allowed are {', '.join(sorted(self._known))}; register others first"
-            )
-        return found
-
-    def names_of(self, relations: Iterable[str] | None) -> set[str] | None:
-        """Return the names of relations that a caller wants; None for all."""
-        if relations is None:
-            return None
-        return {self.get(name).name for name in names_of(relations, "relations", "causal")}
-
-    def imported(self, system: str, name: str) -> Relation:
-        """Return the relation for another system's name."""
-        names = IMPORTED.get(system)
-        if names is None:
-            raise InvalidArgument(f"no relations are known of {system!r}; there are maps for {', '.join(IMPORTED)}")
-        found = names.get(name, names.get("*"))
-        if found is None:
-            raise InvalidArgument(f"{system} has no relation {name!r}; allowed are {', '.join(names)}")
-        return self.get(found)
-
-    def masks(
-        self,
-        names: Iterable[str],
-        relations: Iterable[str] | None = None,
-        direction: Direction | None = None,
-        intent: str | None = None,
-    ) -> tuple[U8, U8]:
-        """Return which codes are walked outward and inward, uint8 (256,) each."""
-        if direction is not None and direction not in DIRECTIONS:
-            raise InvalidArgument(f"direction={direction!r} must be one of {', '.join(DIRECTIONS)}")
-        wanted = self.names_of(relations)
-        outward, inward = np.zeros(RELATIONS, np.uint8), np.zeros(RELATIONS, np.uint8)
-        for code, name in enumerate(names):
-            if wanted is not None and name not in wanted:
-                continue
-            known = self._known.get(name) or Relation(name, "", False, True, False, "")
-            if direction is None:
-                turned = TURNED.get(intent or "", {}).get(name)
-                if turned is None or (wanted is not None and not any(turned)):  # named, so it is meant
-                    turned = known.walk_out, known.walk_in
-                outward[code], inward[code] = turned
-            else:
-                outward[code] = known.symmetric or direction != "in"
-                inward[code] = known.symmetric or direction != "out"
-        return outward, inward
+def relation_of(name: str) -> Relation:
+    """Return a relation by name."""
+    found = KNOWN.get(name) if isinstance(name, str) else None
+    if found is None:
+        raise InvalidArgument(f"relation={name!r} is not known; allowed are {', '.join(sorted(KNOWN))}")
+    return found
 
 
-STANDARD: Final = Registry()
-"""The registry that calls use unless they are given another."""
+def wanted_names(relations: Iterable[str] | None) -> set[str] | None:
+    """Return the names of relations that a caller wants; None for all."""
+    return (
+        None if relations is None else {relation_of(name).name for name in names_of(relations, "relations", "causal")}
+    )
+
+
+def imported_relation(system: str, name: str) -> Relation:
+    """Return the relation for another system's name."""
+    names = IMPORTED[system]
+    found = names.get(name, names.get("*"))
+    if found is None:
+        raise InvalidArgument(f"{system} has no relation {name!r}; allowed are {', '.join(names)}")
+    return relation_of(found)
+
+
+def masks(
+    names: Iterable[str],
+    relations: Iterable[str] | None = None,
+    direction: Direction | None = None,
+    intent: str | None = None,
+) -> tuple[U8, U8]:
+    """Return which codes are walked outward and inward, uint8 (256,) each."""
+    if direction is not None and direction not in DIRECTIONS:
+        raise InvalidArgument(f"direction={direction!r} must be one of {', '.join(DIRECTIONS)}")
+    wanted = wanted_names(relations)
+    outward, inward = np.zeros(RELATIONS, np.uint8), np.zeros(RELATIONS, np.uint8)
+    for code, name in enumerate(names):
+        if wanted is not None and name not in wanted:
+            continue
+        known = KNOWN.get(name) or Relation(name, False, True, False, "")
+        if direction is None:
+            turned = TURNED.get(intent or "", {}).get(name)
+            if turned is None or (wanted is not None and not any(turned)):  # named, so it is meant
+                turned = known.walk_out, known.walk_in
+            outward[code], inward[code] = turned
+        else:
+            outward[code] = known.symmetric or direction != "in"
+            inward[code] = known.symmetric or direction != "out"
+    return outward, inward
 
 
 # `WEIGHTS` and the coefficients are those of ClawMem's adaptive traversal.
@@ -202,23 +167,21 @@ PASSED_BY_INTENT: Final[Mapping[str, Mapping[str, float]]] = {
 """The same where the intent makes a difference."""
 
 
-def gains(names: Iterable[str], intent: str, registry: Registry = STANDARD) -> F64:
+def gains(names: Iterable[str], intent: str) -> F64:
     """Return exp(0.6 · weight) by relation code, float64 (256,); 0 if it never raises a score."""
     table = WEIGHTS[intent]
-    silent = {relation.name for relation in registry if not relation.raises}
+    silent = {relation.name for relation in _RELATIONS if not relation.raises}
     found = np.full(RELATIONS, np.exp(STRUCTURE))
     for code, name in enumerate(names):
         found[code] = 0.0 if name in silent else np.exp(STRUCTURE * table.get(name, 1.0))
     return found
 
 
-def passed_shares(
-    names: Sequence[str], intent: str, relations: Iterable[str] | None = None, registry: Registry = STANDARD
-) -> tuple[F64, F64]:
+def passed_shares(names: Sequence[str], intent: str, relations: Iterable[str] | None = None) -> tuple[F64, F64]:
     """Return the shares passed along relation codes outward and inward, float64 (256,) each."""
     table = {**PASSED, **PASSED_BY_INTENT.get(intent, {})}
-    outward, inward = (mask.astype(np.float64) for mask in registry.masks(names, relations, intent=intent))
-    symmetric = {relation.name for relation in registry if relation.symmetric}
+    outward, inward = (mask.astype(np.float64) for mask in masks(names, relations, intent=intent))
+    symmetric = {relation.name for relation in _RELATIONS if relation.symmetric}
     for code, name in enumerate(names):
         if outward[code] and name not in symmetric:
             inward[code] *= 0.5

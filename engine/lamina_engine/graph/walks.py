@@ -16,8 +16,8 @@ from lamina_engine.arguments import ids_of, names_of
 from lamina_engine.chunks.identities import find_ends
 from lamina_engine.chunks.reading import with_texts
 from lamina_engine.clock import MISSING_US
-from lamina_engine.errors import ChunkNotFound, InvalidArgument
-from lamina_engine.graph.registry import AFFINITY, STANDARD, Direction, Registry, gains, passed_shares
+from lamina_engine.errors import InvalidArgument
+from lamina_engine.graph.registry import AFFINITY, Direction, gains, masks, passed_shares
 from lamina_engine.index import nodes
 from lamina_engine.index.state import ACTIVE, INVALIDATED, STATUS_NAMES
 from lamina_engine.profiles import WHAT, check_intent
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from lamina_engine.index.nodes import NodeState
     from lamina_engine.index.view import View
     from lamina_kernels.layouts import F32, F64, I32, I64, U8, Walk
-
-__all__ = ["ChunkNotFound", "neighbours", "traverse"]
 
 CONTRADICTS: Final = "contradicts"
 
@@ -65,9 +63,9 @@ class _Plan(NamedTuple):
 
 
 @functools.lru_cache(maxsize=64)
-def _plan(names: tuple[str, ...], intent: str, registry: Registry, known: int) -> _Plan:
-    """Return the plan of an intent; ``known``, the number of relations, keys the cache."""
-    plan = _Plan(*registry.masks(names, intent=intent), gains(names, intent, registry))
+def _plan(names: tuple[str, ...], intent: str) -> _Plan:
+    """Return the plan of an intent."""
+    plan = _Plan(*masks(names, intent=intent), gains(names, intent))
     for table in plan:
         table.flags.writeable = False
     return plan
@@ -111,15 +109,14 @@ def walk_best_first(
     relations: Sequence[str] | None = None,
     without: Sequence[str] = (),
     invalidated: bool = True,
-    registry: Registry = STANDARD,
 ) -> Walk:
     """Walk best-first, lone seeds left out; arguments as for `traverse`."""
     state = nodes.state_of(view)
     graph = state.graph
-    plan = _plan(graph.relations, check_intent(intent) or WHAT, registry, len(registry))
+    plan = _plan(graph.relations, check_intent(intent) or WHAT)
     walk_out, walk_in = plan.outward, plan.inward
     if relations is not None:
-        walk_out, walk_in = registry.masks(graph.relations, relations, intent=check_intent(intent))
+        walk_out, walk_in = masks(graph.relations, relations, intent=check_intent(intent))
     blocked = state.blocked if invalidated else state.blocked_invalid
     blocked = _without(view, state, blocked, names_of(without, "without", "notes"))
     return beam.beam(
@@ -137,12 +134,11 @@ def spread_matches(
     beam_width: int,
     relations: tuple[str, ...] = (),
     invalidated: bool = True,
-    registry: Registry = STANDARD,
 ) -> Walk:
     """Pass the matches of starts along links; see `lamina_kernels.graph.spread`."""
     state = nodes.state_of(view)
     graph = state.graph
-    shares = _shares(graph.relations, intent, relations, registry, len(registry))
+    shares = _shares(graph.relations, intent, relations)
     blocked = state.blocked if invalidated else state.blocked_invalid
     return spread(
         graph.forward, graph.backward, begin.nodes, begin.scores, *shares, graph.hashes, blocked, depth, beam_width
@@ -150,11 +146,9 @@ def spread_matches(
 
 
 @functools.lru_cache(maxsize=64)
-def _shares(
-    names: tuple[str, ...], intent: str, relations: tuple[str, ...], registry: Registry, known: int
-) -> tuple[F64, F64]:
-    """Return the shares of relation codes; ``known``, the number of relations, keys the cache."""
-    found = passed_shares(names, intent, relations or None, registry)
+def _shares(names: tuple[str, ...], intent: str, relations: tuple[str, ...]) -> tuple[F64, F64]:
+    """Return the shares of relation codes."""
+    found = passed_shares(names, intent, relations or None)
     for table in found:
         table.flags.writeable = False
     return found
@@ -266,7 +260,7 @@ def find_adjacent(view: View, hits: I64, relations: Sequence[str]) -> AdjacentRo
     Chunks that may not be walked (removed, forgotten) are left out. O(links of the hits).
     """
     state = nodes.state_of(view)
-    walked, _ = STANDARD.masks(state.graph.relations, relations, "both")
+    walked, _ = masks(state.graph.relations, relations, "both")
     current = nodes.current_rows(view, hits)
     hit_nodes = nodes.nodes_of_rows(view, current)
     found = injection.gather_neighbours(state.graph.forward, state.graph.backward, hit_nodes, walked, state.blocked)
@@ -328,13 +322,12 @@ def neighbours(
     direction: Direction = "both",
     invalidated: bool = True,
     limit: int = _NEIGHBOUR_LIMIT,
-    registry: Registry = STANDARD,
 ) -> list[Neighbor]:
     """Return the chunks within some hops of others: nearest first, then newer, then by id."""
     _check_integer("hops", hops, MAX_DEPTH)
     _check_integer("limit", limit, MAX_BUDGET)
     state = nodes.state_of(view)
-    walk_out, walk_in = registry.masks(state.graph.relations, relations, direction)
+    walk_out, walk_in = masks(state.graph.relations, relations, direction)
     names = ids_of(identity, "id", alone=True)
     seeds = _by_hash(state, _nodes_of(view, state, names))
     blocked = state.blocked if invalidated else state.blocked_invalid
@@ -357,7 +350,6 @@ def traverse(
     relations: Sequence[str] | None = None,
     without: Sequence[str] = (),
     invalidated: bool = True,
-    registry: Registry = STANDARD,
 ) -> list[Neighbor]:
     """Return the chunks of a best-first walk from anchors, anchors included, best first.
 
@@ -370,7 +362,7 @@ def traverse(
     begin = _anchor_starts(view, anchors, invalidated=invalidated)
     walk = walk_best_first(
         view, begin, intent=intent, depth=depth, beam_width=beam, budget=budget, vector=vector, relations=relations,
-        without=without, invalidated=invalidated, registry=registry,
+        without=without, invalidated=invalidated,
     )  # fmt: skip
     lone = zip(begin.lone_scores.tolist(), _row_details(view, begin.lone), strict=True)
     alone = [Neighbor(name, score, 0, (), status, False, created) for score, (name, status, created) in lone]

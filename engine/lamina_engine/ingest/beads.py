@@ -16,7 +16,7 @@ from lamina_engine.chunks.batch import ChunkBatch
 from lamina_engine.clock import parse_instant
 from lamina_engine.errors import IngestError, InvalidArgument, name_cause
 from lamina_engine.graph.log import Draft, LinkCounts, sync
-from lamina_engine.graph.registry import STANDARD
+from lamina_engine.graph.registry import KNOWN, imported_relation
 from lamina_engine.index.state import ACTIVE
 from lamina_engine.reports import Problem, Report
 
@@ -61,7 +61,7 @@ def import_beads(memory: Memory, path: Path) -> BeadsReport:
         report.added, report.updated, report.unchanged = written.added, written.updated, written.unchanged
     _remove(memory, issues.keys() - alive.keys())
     drafts = list(_links(memory, alive, path.name, report.problems))
-    relations = sorted({relation.name for relation in STANDARD})
+    relations = sorted(KNOWN)
     report.links = sync(memory, drafts, origin=ORIGIN, relations=relations, redacted=True)
     return report
 
@@ -187,7 +187,7 @@ def _links(
                 message = f"{name} depends on {to!r} ({kind!r}), which is not in the file; not linked"
                 problems.append(Problem(source, "dependency", message))
                 continue
-            relation = STANDARD.imported(ORIGIN, kind)
+            relation = imported_relation(ORIGIN, kind)
             first, second = (to, name) if relation.name == "causal" else (name, to)
             try:
                 created = parse_instant(made) if _text(made) else None

@@ -18,7 +18,7 @@ from lamina_engine.errors import IngestError, InvalidArgument, name_cause
 from lamina_engine.graph import links, log
 from lamina_engine.graph.links import links_of
 from lamina_engine.graph.log import Draft, LinkCounts
-from lamina_engine.graph.registry import IMPORTED, STANDARD
+from lamina_engine.graph.registry import IMPORTED, imported_relation
 from lamina_engine.index.state import ACTIVE, INVALIDATED
 from lamina_engine.ingest import adding, taskfile
 from lamina_engine.ingest.taskfile import CorruptTasks, Edge, Node, Raw, TaskFile
@@ -103,7 +103,7 @@ def _set_aside_edges(file: TaskFile) -> None:
     kept: list[Edge] = []
     for edge in file.edges:
         try:
-            STANDARD.imported(ORIGIN, edge.relation)
+            imported_relation(ORIGIN, edge.relation)
             message = f"task {edge.source!r} is linked to itself" if edge.source == edge.target else None
         except InvalidArgument as error:
             message = str(error)
@@ -259,7 +259,7 @@ def _invalidate(memory: Memory, marks: Sequence[tuple[str, str, str, bool]]) -> 
 def _write_links(memory: Memory, file: TaskFile, report: TasksReport) -> None:
     best: dict[tuple[str, str, str], Draft] = {}
     for edge in file.edges:
-        relation = STANDARD.imported(ORIGIN, edge.relation)
+        relation = imported_relation(ORIGIN, edge.relation)
         ends = (edge.source, edge.target)
         if relation.symmetric:
             ends = (min(ends), max(ends))

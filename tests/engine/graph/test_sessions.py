@@ -7,7 +7,7 @@ from typing import Any
 
 from lamina_engine.chunks.lifecycle import invalidate
 from lamina_engine.graph import sequence, sessions
-from lamina_engine.graph.registry import STANDARD
+from lamina_engine.graph.registry import relation_of
 from lamina_engine.ingest import pipeline
 from lamina_engine.memory import Memory
 from lamina_engine.sessions.cutting import SessionLimits
@@ -305,8 +305,8 @@ def test_records_and_documents_are_no_sessions(memory: Memory, tmp_path: Path) -
 
 def test_the_relations_are_known() -> None:
     for name in sessions.CHAIN_RELATIONS:
-        relation = STANDARD.get(name)
-        assert (relation.namespace, relation.walk_out, relation.walk_in) == ("sequence", True, True)
+        relation = relation_of(name)
+        assert (relation.walk_out, relation.walk_in) == (True, True)
 
 
 def test_an_aside_is_left_out_where_the_matter_before_it_goes_on(memory: Memory, tmp_path: Path) -> None:

@@ -15,7 +15,6 @@ from lamina_engine.embed.remote import CallableEmbedder
 from lamina_engine.errors import ChunkNotFound, InvalidArgument
 from lamina_engine.graph import log, walks
 from lamina_engine.graph.log import Draft
-from lamina_engine.graph.registry import Registry, Relation
 from lamina_engine.graph.walks import (
     AdjacentRows,
     find_adjacent,
@@ -273,19 +272,6 @@ def test_a_contradiction_marks_all_that_lies_behind_it(memory: Memory) -> None:
     )
     assert [step.target for step in walks.trace_path(view, walk, names.index("c"))] == ["b", "c"]
     assert walks.trace_path(view, walk, 0) == ()
-
-
-def test_a_relation_registered_later_is_walked_its_way(memory: Memory) -> None:
-    fill(memory, list("ab"))
-    registry = Registry()
-    registry.register(Relation("inspired", "task", False, True, False, "a test"))
-    tie(memory, "a>b")
-    view = memory.view()
-    before = walks._plan(("inspired_by",), "why", registry, len(registry))
-    registry.register(Relation("inspired_by", "task", False, False, True, "a test"))
-    after = walks._plan(("inspired_by",), "why", registry, len(registry))
-    assert (before.outward[0], before.inward[0], after.outward[0], after.inward[0]) == (1, 0, 0, 1)
-    assert [each.id for each in traverse(view, ["a"], registry=registry)] == ["b", "a"]
 
 
 def near(memory: Memory, names: list[str], relations: list[str]) -> AdjacentRows:
