@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from lamina_engine.sessions.events import Event, Thread, Times
+from lamina_engine.sessions.events import Event, Thread, Times, TranscriptReader
 from lamina_engine.sessions.streams import Unreadable, decode
-from lamina_engine.sessions.tooltext import IMAGE, RESULT_CHARS, result_text, text_of
+from lamina_engine.sessions.tooltext import IMAGE, RESULT_CHARS, list_of, result_text, text_of
 
 CLAUDE: Final = "claude.ai"
 CHATGPT: Final = "chatgpt"
@@ -18,10 +18,8 @@ MESSAGES: Final = re.compile(rb'"chat_messages"\s*:\s*\[|"author"\s*:\s*\{\s*"ro
 """How messages begin in an export, of Claude.ai and of ChatGPT."""
 
 
-class ChatReader:
+class ChatReader(TranscriptReader):
     """Reader of one export, conversation by conversation."""
-
-    is_dead_end = False
 
     def __init__(self, times: Times) -> None:
         self._times = times
@@ -29,10 +27,6 @@ class ChatReader:
     def feed(self, data: bytes) -> Sequence[Thread | Event]:
         """Return the thread and the events of one conversation; ValueError for anything else."""
         return list(conversation(decode(data), self._times)) if data else ()
-
-    def finish(self) -> Sequence[Thread | Event]:
-        """Return nothing: conversations are complete."""
-        return ()
 
 
 def conversation(value: Any, times: Times) -> Iterator[Thread | Event]:
@@ -77,17 +71,13 @@ def _claude(value: dict[str, Any], times: Times) -> Iterator[Thread | Event]:
                 yield from _claude_block(block, tools, at, at_us)
 
 
-def _list(value: object) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
 def _attachment_texts(message: dict[str, Any]) -> Iterator[str]:
-    for attachment in _list(message.get("attachments")):
+    for attachment in list_of(message.get("attachments")):
         if isinstance(attachment, dict):
             name, text = text_of(attachment.get("file_name")), text_of(attachment.get("extracted_content"))
             head = f"[Attachment: {name or 'text'}]"
             yield head if text is None else f"{head}\n{text[: 4 * RESULT_CHARS]}"
-    for file in _list(message.get("files")):
+    for file in list_of(message.get("files")):
         if isinstance(file, dict) and text_of(file.get("file_name")):
             yield f"[File: {file['file_name']}]"
 
@@ -148,7 +138,7 @@ def _last_leaf(mapping: dict[str, Any]) -> str | None:
     while node is not None and node not in seen:
         seen.add(node)
         entry = mapping[node]
-        children = _list(entry.get("children")) if isinstance(entry, dict) else []
+        children = list_of(entry.get("children")) if isinstance(entry, dict) else []
         children = [child for child in children if isinstance(child, str) and child in mapping]
         if not children:
             return node
@@ -165,7 +155,7 @@ def _chatgpt_message(
         content.get("text") or content.get("result") or ""
     )
     if kind == "thoughts":
-        text = result_text([part.get("content") for part in _list(content.get("thoughts")) if isinstance(part, dict)])
+        text = result_text([part.get("content") for part in list_of(content.get("thoughts")) if isinstance(part, dict)])
     if not text.strip() or kind == "user_editable_context":
         return
     metadata = message.get("metadata")

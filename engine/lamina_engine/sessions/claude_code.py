@@ -18,6 +18,7 @@ from lamina_engine.sessions.events import (
     FileName,
     Thread,
     Times,
+    TranscriptReader,
     agent_mentions,
     project_of_folder,
     prompt_digest,
@@ -73,7 +74,7 @@ class Row(msgspec.Struct, gc=False):  # values of JSON have no cycles
 _decode: Final = decoder_of(Row)
 
 
-class ClaudeCodeReader:
+class ClaudeCodeReader(TranscriptReader):
     """Reader of one file of Claude Code."""
 
     def __init__(self, name: FileName, times: Times) -> None:

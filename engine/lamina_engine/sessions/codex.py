@@ -5,11 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from lamina_engine.sessions.events import Event, FileName, Thread, Times, project_of_folder, spawn_facts
+from lamina_engine.sessions.events import (
+    Event,
+    FileName,
+    Thread,
+    Times,
+    TranscriptReader,
+    project_of_folder,
+    spawn_facts,
+)
 from lamina_engine.sessions.outcomes import SHELLS, outcome_facts
-from lamina_engine.sessions.streams import Unreadable, decoder_of
+from lamina_engine.sessions.streams import Unreadable
 from lamina_engine.sessions.toolcalls import call_event, loads
-from lamina_engine.sessions.tooltext import IMAGE, result_text, text_of
+from lamina_engine.sessions.tooltext import IMAGE, list_of, result_text, text_of
 
 AGENT: Final = "codex"
 NAME: Final = "codex"
@@ -27,13 +35,8 @@ _OUTPUTS: Final = frozenset({"function_call_output", "custom_tool_call_output"})
 _SPAWN: Final = "spawn_agent"
 
 
-_decode: Final = decoder_of(dict[str, Any])
-
-
-class CodexReader:
+class CodexReader(TranscriptReader):
     """Reader of one rollout."""
-
-    is_dead_end = False
 
     def __init__(self, name: FileName, times: Times) -> None:
         self._name, self._times = name, times
@@ -41,11 +44,7 @@ class CodexReader:
         self._model: str | None = None
         self._tools: dict[str, str] = {}
 
-    def feed(self, data: bytes) -> Sequence[Thread | Event]:
-        """Return the thread and the events of one line; ValueError where it is none of a rollout."""
-        return self._row(_decode(data)) if data else ()
-
-    def _row(self, row: dict[str, Any]) -> Sequence[Thread | Event]:
+    def _read(self, row: dict[str, Any]) -> Sequence[Thread | Event]:
         """Return the thread and the events of one line."""
         kind, item = row.get("type"), row
         if kind is not None and not isinstance(kind, str):
@@ -74,10 +73,6 @@ class CodexReader:
             found += self._item(item, at, at_us)
         return found
 
-    def finish(self) -> Sequence[Thread | Event]:
-        """Return the remaining events at the end of the file: none."""
-        return ()
-
     def _begin_thread(self, meta: dict[str, Any]) -> Thread:
         facts: dict[str, Any] = {"format": NAME}
         folder, git, identity = text_of(meta.get("cwd")), meta.get("git"), text_of(meta.get("id"))
@@ -96,7 +91,7 @@ class CodexReader:
         if kind == "message":
             yield from self._message(item, at, at_us)
         elif kind == "reasoning":
-            text = result_text([*_list(item.get("summary")), *_list(item.get("content"))])
+            text = result_text([*list_of(item.get("summary")), *list_of(item.get("content"))])
             if text.strip():
                 yield Event("thought", text, at, at_us)
         elif kind in _CALLS:
@@ -161,7 +156,3 @@ def _part(block: object) -> str:
     if isinstance(block, dict) and "image" in str(block.get("type")):
         return IMAGE
     return result_text([block])
-
-
-def _list(value: object) -> list[Any]:
-    return value if isinstance(value, list) else []

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from lamina_engine.sessions.events import Event, FileName, Thread, Times, project_of_folder
-from lamina_engine.sessions.streams import Unreadable, decoder_of
+from lamina_engine.sessions.events import Event, FileName, Thread, Times, TranscriptReader, project_of_folder
+from lamina_engine.sessions.streams import Unreadable
 from lamina_engine.sessions.toolcalls import call_event, result_event
 from lamina_engine.sessions.tooltext import result_text, text_of
 
@@ -14,13 +14,9 @@ AGENT: Final = "copilot"
 VSCODE: Final = "vscode"
 NAME: Final = "copilot"
 
-_decode: Final = decoder_of(dict[str, Any])
 
-
-class CopilotReader:
+class CopilotReader(TranscriptReader):
     """Reader of one session; agents that it called come after it, each a thread of its own."""
-
-    is_dead_end = False
 
     def __init__(self, name: FileName, times: Times) -> None:
         self._name, self._times = name, times
@@ -29,11 +25,7 @@ class CopilotReader:
         self._called: dict[str, list[Event]] = {}
         self._titles: dict[str, str] = {}
 
-    def feed(self, data: bytes) -> Sequence[Thread | Event]:
-        """Return the thread and the events of one line; ValueError where it is none of a session."""
-        if not data:
-            return ()
-        row = _decode(data)
+    def _read(self, row: dict[str, Any]) -> Sequence[Thread | Event]:
         kind, given = row.get("type"), row.get("data")
         if not isinstance(kind, str) or not isinstance(given, dict):
             raise Unreadable("it has no type or no data")

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from lamina_engine.sessions.events import Event, FileName, Thread, Times
-from lamina_engine.sessions.streams import Unreadable, decoder_of
+from lamina_engine.sessions.events import Event, FileName, Thread, Times, TranscriptReader
+from lamina_engine.sessions.streams import Unreadable
 from lamina_engine.sessions.toolcalls import call_event, result_event
 from lamina_engine.sessions.tooltext import result_text, text_of
 
@@ -16,13 +16,9 @@ NAME: Final = "cursor"
 
 _QUERY: Final = re.compile(r"<user_query>\n?(.*?)\n?</user_query>", re.DOTALL)
 
-_decode: Final = decoder_of(dict[str, Any])
 
-
-class CursorReader:
+class CursorReader(TranscriptReader):
     """Reader of one transcript."""
-
-    is_dead_end = False
 
     def __init__(self, name: FileName, times: Times) -> None:
         self._name, self._times = name, times
@@ -30,11 +26,7 @@ class CursorReader:
         self._tools: dict[str, str] = {}
         self._last = ""
 
-    def feed(self, data: bytes) -> Sequence[Thread | Event]:
-        """Return the thread and the events of one line; ValueError where it is no message."""
-        if not data:
-            return ()
-        row = _decode(data)
+    def _read(self, row: dict[str, Any]) -> Sequence[Thread | Event]:
         role, message = row.get("role"), row.get("message")
         if role not in ("user", "assistant"):
             if isinstance(row.get("type"), str):
@@ -51,10 +43,6 @@ class CursorReader:
             if isinstance(block, dict):
                 found += self._block(str(role), block, at, at_us)
         return found
-
-    def finish(self) -> Sequence[Thread | Event]:
-        """Return the remaining events at the end of the file: none."""
-        return ()
 
     def _block(self, role: str, block: dict[str, Any], at: str | None, at_us: int | None) -> Iterator[Event]:
         kind, text = block.get("type"), text_of(block.get("text"))

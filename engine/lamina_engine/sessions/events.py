@@ -6,11 +6,12 @@ import hashlib
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final, Literal, NamedTuple, Protocol
+from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 
 from lamina_engine.clock import zone
+from lamina_engine.sessions.streams import decode_object
 from lamina_engine.sessions.tooltext import text_of
 
 Kind = Literal["user", "said", "thought", "tool", "result", "summary", "touch"]
@@ -66,21 +67,25 @@ class Thread(msgspec.Struct):
     """Facts of all of it: ``format``, ``cwd``, ``agent_id``, ``parent_tool_use_id``, ``team``, ``name``."""
 
 
-class TranscriptReader(Protocol):
+class TranscriptReader:
     """Reader of one transcript, unit by unit: a line, or a conversation of an export."""
 
     @property
     def is_dead_end(self) -> bool:
         """True for a sub-agent that never answered: nothing of it is kept."""
-        ...
+        return False
 
     def feed(self, data: bytes) -> Sequence[Thread | Event]:
         """Return the thread and the events that a unit completes; ValueError for an unreadable one."""
-        ...
+        return self._read(decode_object(data)) if data else ()
+
+    def _read(self, row: dict[str, Any]) -> Sequence[Thread | Event]:
+        """Return the thread and the events of an object, of a reader without a `feed` of its own."""
+        raise NotImplementedError
 
     def finish(self) -> Sequence[Thread | Event]:
         """Return the events left at the end of the file."""
-        ...
+        return ()
 
 
 class Times:
@@ -107,6 +112,11 @@ class Times:
             return value, (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
         except OverflowError:
             return None, None
+
+    def read_milliseconds(self, value: object) -> tuple[str | None, int | None]:
+        """Return what `read` does of an instant in milliseconds since 1970."""
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        return self.read(float(value) / 1_000 if is_number else None)  # type: ignore[arg-type]
 
 
 def _from_seconds(seconds: float) -> tuple[str | None, int | None]:

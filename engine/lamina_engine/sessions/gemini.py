@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import PurePath
 from typing import Any, Final
 
-from lamina_engine.sessions.events import Event, FileName, Thread, Times
-from lamina_engine.sessions.streams import Unreadable, decoder_of
+from lamina_engine.sessions.events import Event, FileName, Thread, Times, TranscriptReader
+from lamina_engine.sessions.streams import Unreadable
 from lamina_engine.sessions.toolcalls import call_event, result_event
-from lamina_engine.sessions.tooltext import IMAGE, result_text, text_of
+from lamina_engine.sessions.tooltext import IMAGE, list_of, result_text, text_of
 
 AGENT: Final = "gemini"
 NAME: Final = "gemini"
@@ -18,24 +18,14 @@ _NOT_TYPED: Final = ("<session_context>", "<loaded_context>")
 _SNAPSHOT: Final = "<state_snapshot>"
 _HASH_LENGTH: Final = 64
 
-_decode: Final = decoder_of(dict[str, Any])
 
-
-class GeminiReader:
+class GeminiReader(TranscriptReader):
     """Reader of one chat: what its last lines say of a message holds, so events come at the end."""
-
-    is_dead_end = False
 
     def __init__(self, name: FileName, folder: str, times: Times) -> None:
         self._name, self._folder, self._times = name, PurePath(folder), times
         self._head: dict[str, Any] = {}
         self._messages: dict[str, dict[str, Any]] = {}
-
-    def feed(self, data: bytes) -> Sequence[Thread | Event]:
-        """Take a line, or a whole chat; ValueError where it is neither."""
-        if data:
-            self._take(_decode(data))
-        return ()
 
     def finish(self) -> Sequence[Thread | Event]:
         """Return the thread and its events."""
@@ -43,7 +33,8 @@ class GeminiReader:
             return ()
         return [self._thread(), *(event for row in self._messages.values() for event in self._events(row))]
 
-    def _take(self, row: dict[str, Any]) -> None:
+    def _read(self, row: dict[str, Any]) -> Sequence[Thread | Event]:
+        """Take a line, or a whole chat; ValueError where it is neither."""
         changed = row.get("$set")
         if isinstance(changed, dict):
             row = changed  # after compaction a list of what is left: earlier messages stay known
@@ -52,17 +43,18 @@ class GeminiReader:
             if row["$rewindTo"] in self._messages:
                 for name in names[names.index(row["$rewindTo"]) :]:
                     del self._messages[name]
-            return
+            return ()
         elif text_of(row.get("sessionId")) is not None:
             self._head = row
         elif isinstance(row.get("id"), str) and isinstance(row.get("type"), str):
             self._messages[row["id"]] = row
-            return
+            return ()
         else:
             raise Unreadable("it is no message of a chat")
         for message in row.get("messages") or ():
             if isinstance(message, dict) and isinstance(message.get("id"), str):
                 self._messages[message["id"]] = message
+        return ()
 
     def _thread(self) -> Thread:
         facts: dict[str, Any] = {"format": NAME}
@@ -86,12 +78,12 @@ class GeminiReader:
             yield Event("user", text, at, at_us)
         elif kind == "gemini":
             model = text_of(row.get("model"))
-            for thought in _list(row.get("thoughts")):
+            for thought in list_of(row.get("thoughts")):
                 if isinstance(thought, dict):
                     about = [text_of(thought.get("subject")), text_of(thought.get("description"))]
                     yield Event("thought", "\n".join(filter(None, about)), at, at_us)
             yield Event("said" if text else "touch", text, at, at_us, facts={"model": model} if model else None)
-            for call in _list(row.get("toolCalls")):
+            for call in list_of(row.get("toolCalls")):
                 if isinstance(call, dict):
                     yield from self._call(call)
         else:
@@ -102,7 +94,7 @@ class GeminiReader:
         name, ref = text_of(call.get("name")) or "tool", text_of(call.get("id"))
         yield call_event(name, ref, call.get("args"), at, at_us)
         outputs = []
-        for part in _list(call.get("result")):
+        for part in list_of(call.get("result")):
             response = part.get("functionResponse") if isinstance(part, dict) else None
             answer = response.get("response") if isinstance(response, dict) else None
             if isinstance(answer, dict):
@@ -121,7 +113,3 @@ def _text(part: object) -> str:
 def _unwrapped(output: str) -> str:
     """Return an output without the marks by which the program tells its model to be careful."""
     return output.removeprefix("<untrusted_context>\n").removesuffix("\n</untrusted_context>").removeprefix("Output: ")
-
-
-def _list(value: object) -> list[Any]:
-    return value if isinstance(value, list) else []

@@ -5,44 +5,32 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from lamina_engine.sessions.events import Event, FileName, Thread, Times, project_of_folder
-from lamina_engine.sessions.streams import Unreadable, decoder_of
+from lamina_engine.sessions.events import Event, FileName, Thread, Times, TranscriptReader, project_of_folder
+from lamina_engine.sessions.streams import Unreadable
 from lamina_engine.sessions.toolcalls import call_event, result_event
-from lamina_engine.sessions.tooltext import result_text, text_of
+from lamina_engine.sessions.tooltext import list_of, result_text, text_of
 
 AGENT: Final = "opencode"
 NAME: Final = "opencode"
 
-_decode: Final = decoder_of(dict[str, Any])
 
-
-class OpenCodeReader:
+class OpenCodeReader(TranscriptReader):
     """Reader of one session."""
-
-    is_dead_end = False
 
     def __init__(self, name: FileName, times: Times) -> None:
         self._name, self._times = name, times
 
-    def feed(self, data: bytes) -> Sequence[Thread | Event]:
-        """Return the thread and the events of a session; ValueError for anything else."""
-        if not data:
-            return ()
-        row = _decode(data)
-        info, messages = row.get("info"), row.get("messages")
+    def _read(self, row: dict[str, Any]) -> Sequence[Thread | Event]:
+        info = row.get("info")
         if not isinstance(info, dict):
             raise Unreadable("it has no info")
         if "parts" in row:
             return list(self._events(info, row["parts"]))
         found: list[Thread | Event] = [self._thread(info)]
-        for message in messages if isinstance(messages, list) else ():
+        for message in list_of(row.get("messages")):
             if isinstance(message, dict) and isinstance(message.get("info"), dict):
                 found += self._events(message["info"], message.get("parts"))
         return found
-
-    def finish(self) -> Sequence[Thread | Event]:
-        """Return nothing: sessions are complete."""
-        return ()
 
     def _thread(self, info: dict[str, Any]) -> Thread:
         facts: dict[str, Any] = {"format": NAME}
@@ -57,9 +45,9 @@ class OpenCodeReader:
 
     def _events(self, info: dict[str, Any], parts: object) -> Iterator[Event]:
         time, model = info.get("time"), text_of(info.get("modelID"))
-        at, at_us = self._moment(time.get("created") if isinstance(time, dict) else None)
+        at, at_us = self._times.read_milliseconds(time.get("created") if isinstance(time, dict) else None)
         is_user = info.get("role") == "user"
-        for part in parts if isinstance(parts, list) else ():
+        for part in list_of(parts):
             if not isinstance(part, dict):
                 continue
             kind, text = part.get("type"), text_of(part.get("text"))
@@ -78,16 +66,12 @@ class OpenCodeReader:
         state = state if isinstance(state, dict) else {}
         time, metadata = state.get("time"), state.get("metadata")
         if isinstance(time, dict):
-            at, at_us = self._moment(time.get("start"))
+            at, at_us = self._times.read_milliseconds(time.get("start"))
         yield call_event(name, ref, state.get("input"), at, at_us)
         output = state.get("output", state.get("error"))
         if output is not None:
             code = metadata.get("exit") if isinstance(metadata, dict) else None
             failed = code != 0 if isinstance(code, int) else (True if state.get("status") == "error" else None)
             if isinstance(time, dict):
-                at, at_us = self._moment(time.get("end"))
+                at, at_us = self._times.read_milliseconds(time.get("end"))
             yield result_event(name, ref, result_text(output), failed, at, at_us)
-
-    def _moment(self, milliseconds: object) -> tuple[str | None, int | None]:
-        is_number = isinstance(milliseconds, int | float) and not isinstance(milliseconds, bool)
-        return self._times.read(float(milliseconds) / 1_000 if is_number else None)  # type: ignore[arg-type]

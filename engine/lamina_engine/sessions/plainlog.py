@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from lamina_engine.sessions.events import Event, FileName, Thread, Times
+from lamina_engine.sessions.events import Event, FileName, Thread, Times, TranscriptReader
 
 AGENT: Final = "log"
 NAME: Final = "log"
@@ -24,10 +24,8 @@ SPEAKER: Final = re.compile(
 _FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})")
 
 
-class PlainLogReader:
+class PlainLogReader(TranscriptReader):
     """Reader of one plain-text log."""
-
-    is_dead_end = False
 
     def __init__(self, name: FileName, source: str, times: Times) -> None:
         self._name, self._source, self._times = name, source, times

@@ -238,3 +238,5 @@ def clean_surrogates(text: str) -> str:
 
 decode: Final = decoder_of(Any)  # pyright: ignore[reportArgumentType]
 """Decode any JSON value."""
+decode_object: Final = decoder_of(dict[str, Any])
+"""Decode a JSON object."""

@@ -16,7 +16,6 @@ JSON_CHARS: Final = 200
 MARGIN_CHARS: Final = 16_384
 """Characters behind those kept that are searched for secrets with them: one that a border cuts is masked as a whole."""
 IMAGE: Final = "[Image]"
-"""Types of a memory by which an agent hands its session over itself."""
 
 _MAIN_ARGUMENTS: Final = ("command", "cmd", "pattern", "file_path", "query", "url")
 _PATHS: Final = ("file_path", "notebook_path", "path")
@@ -154,3 +153,8 @@ def _json(value: object) -> str:
 def text_of(value: Any) -> str | None:
     """Return a value that is text and not blank, else None."""
     return value if isinstance(value, str) and value.strip() else None
+
+
+def list_of(value: object) -> list[Any]:
+    """Return a value that is a list, else an empty one."""
+    return value if isinstance(value, list) else []

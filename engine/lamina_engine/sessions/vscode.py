@@ -5,33 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from lamina_engine.sessions.events import Event, FileName, Thread, Times
-from lamina_engine.sessions.streams import Unreadable, decoder_of
+from lamina_engine.sessions.events import Event, FileName, Thread, Times, TranscriptReader
+from lamina_engine.sessions.streams import Unreadable
 from lamina_engine.sessions.toolcalls import call_event
-from lamina_engine.sessions.tooltext import text_of
+from lamina_engine.sessions.tooltext import list_of, text_of
 
 AGENT: Final = "vscode"
 NAME: Final = "vscode"
 
 _START, _SET, _APPEND, _DELETE = range(4)
 
-_decode: Final = decoder_of(dict[str, Any])
 
-
-class VSCodeReader:
+class VSCodeReader(TranscriptReader):
     """Reader of one chat: its events come at the end, when the journal has been played."""
-
-    is_dead_end = False
 
     def __init__(self, name: FileName, times: Times) -> None:
         self._name, self._times = name, times
         self._chat: dict[str, Any] = {}
 
-    def feed(self, data: bytes) -> Sequence[Thread | Event]:
+    def _read(self, row: dict[str, Any]) -> Sequence[Thread | Event]:
         """Take a whole chat, or one change; ValueError where it is neither."""
-        if not data:
-            return ()
-        row = _decode(data)
         if isinstance(row.get("requests"), list):
             self._chat = row
         elif row.get("kind") == _START and isinstance(row.get("v"), dict):
@@ -57,16 +50,14 @@ class VSCodeReader:
         return found
 
     def _events(self, request: dict[str, Any]) -> Iterator[Event]:
-        milliseconds, message = request.get("timestamp"), request.get("message")
-        is_number = isinstance(milliseconds, int | float) and not isinstance(milliseconds, bool)
-        at, at_us = self._times.read(float(milliseconds) / 1_000 if is_number else None)  # type: ignore[arg-type]
+        message = request.get("message")
+        at, at_us = self._times.read_milliseconds(request.get("timestamp"))
         asked = text_of(message.get("text") if isinstance(message, dict) else message)
         if asked is not None:
             yield Event("user", asked, at, at_us)
         model, said = text_of(request.get("modelId")), ""
         facts = {"model": model} if model else None
-        response = request.get("response")
-        for part in response if isinstance(response, list) else ():
+        for part in list_of(request.get("response")):
             if not isinstance(part, dict):
                 continue
             kind, value = part.get("kind"), part.get("value", part.get("content"))
