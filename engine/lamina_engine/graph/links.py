@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from lamina_engine.arguments import whole_of
 from lamina_engine.chunks.identities import find_ends
 from lamina_engine.chunks.reading import with_texts
 from lamina_engine.errors import InvalidArgument
@@ -115,8 +116,7 @@ def causes(view: View, identity: str, *, direction: Way = "both", depth: int = 5
     """Return a chunk's causes and effects, each once, nearest first, then the most certain."""
     if direction not in WAYS:
         raise InvalidArgument(f"direction={direction!r} must be one of {', '.join(WAYS)}")
-    if isinstance(depth, bool) or not isinstance(depth, (int, np.integer)) or not 1 <= depth <= MAX_DEPTH:
-        raise InvalidArgument(f"depth={depth!r} must be a whole number from 1 to {MAX_DEPTH}")
+    depth = whole_of(depth, "depth", 1, MAX_DEPTH)
     full, _ = find_ends(view, [identity])[identity]
     state = nodes.state_of(view)
     root = int(state.graph.node_of([full])[0])
@@ -124,7 +124,7 @@ def causes(view: View, identity: str, *, direction: Way = "both", depth: int = 5
         return []
     found: dict[int, Cause] = {}
     for way in ("causes", "caused_by") if direction == "both" else (direction,):
-        for node, cause in _chains(view, state, root, way, int(depth)):
+        for node, cause in _chains(view, state, root, way, depth):
             found.setdefault(node, cause)
     ordered = sorted(found.values(), key=lambda cause: (cause.depth, -cause.confidence, cause.id))
     return with_texts(view, ordered)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lamina_engine.arguments import whole_of
 from lamina_engine.chunks.identities import find_row
 from lamina_engine.chunks.reading import chunks_at, with_texts
 from lamina_engine.clock import MISSING_US
@@ -27,8 +28,7 @@ def timeline(view: View, identity: str, *, before: int = 5, after: int = 5, same
     O(chunks). Chunks without a date are on no timeline.
     """
     for name, count in (("before", before), ("after", after)):
-        if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or not 0 <= count <= _MOST:
-            raise InvalidArgument(f"{name}={count!r} must be a whole number from 0 to {_MOST}")
+        whole_of(count, name, 0, _MOST)
     row = find_row(view, identity)
     rows = np.arange(view.rows)
     created = view.snapshot.column("chunks", "created_at", convert=lambda s: s.numbers("created_at", MISSING_US))
@@ -65,8 +65,7 @@ def similar(view: View, identity: str, *, k: int = 5) -> list[Neighbor]:
 
     Exact. O(chunks · d).
     """
-    if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or not 1 <= k <= _MOST:
-        raise InvalidArgument(f"k={k!r} must be a whole number from 1 to {_MOST}")
+    whole_of(k, "k", 1, _MOST)
     row = find_row(view, identity)
     stop = view.vector_rows
     if row >= stop or not view.vectors.present(np.array([row])).any():

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
+from lamina_engine.arguments import whole_of
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.executor import InlineExecutor, usable_cpus
 from lamina_engine.graph import background
@@ -60,8 +61,7 @@ def build(
     """
     if threshold is not None and (not isinstance(threshold, (int, float)) or not 0.0 <= threshold < 1.0):
         raise InvalidArgument(f"threshold={threshold!r} must be at least 0 and below 1")
-    if isinstance(most, bool) or not isinstance(most, int) or not 1 <= most <= 1_000:
-        raise InvalidArgument(f"most={most!r} must be a whole number from 1 to 1000")
+    whole_of(most, "most", 1, 1_000)
     view = memory.view()
     rows = _rows_of(view, types)
     names = [str(name) for name in view.snapshot.values("chunks", "id", rows)]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from lamina_engine.arguments import ids_of, names_of
+from lamina_engine.arguments import ids_of, names_of, whole_of
 from lamina_engine.chunks.identities import find_ends
 from lamina_engine.chunks.reading import with_texts
 from lamina_engine.clock import MISSING_US
@@ -324,8 +324,8 @@ def neighbours(
     limit: int = _NEIGHBOUR_LIMIT,
 ) -> list[Neighbor]:
     """Return the chunks within some hops of others: nearest first, then newer, then by id."""
-    _check_integer("hops", hops, MAX_DEPTH)
-    _check_integer("limit", limit, MAX_BUDGET)
+    whole_of(hops, "hops", 1, MAX_DEPTH)
+    whole_of(limit, "limit", 1, MAX_BUDGET)
     state = nodes.state_of(view)
     walk_out, walk_in = masks(state.graph.relations, relations, direction)
     names = ids_of(identity, "id", alone=True)
@@ -358,7 +358,7 @@ def traverse(
     others.
     """
     for name, value, most in (("depth", depth, MAX_DEPTH), ("beam", beam, MAX_BUDGET), ("budget", budget, MAX_BUDGET)):
-        _check_integer(name, value, most)
+        whole_of(value, name, 1, most)
     begin = _anchor_starts(view, anchors, invalidated=invalidated)
     walk = walk_best_first(
         view, begin, intent=intent, depth=depth, beam_width=beam, budget=budget, vector=vector, relations=relations,
@@ -388,11 +388,6 @@ def _nearest(view: View, state: NodeState, walk: Walk, limit: int) -> Walk:
 
 
 # ---------------------------------------------------------------------- from ids to nodes
-
-
-def _check_integer(name: str, value: int, most: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not 1 <= value <= most:
-        raise InvalidArgument(f"{name}={value!r} must be a whole number from 1 to {most}")
 
 
 def _nodes_of(view: View, state: NodeState, identities: Sequence[str]) -> I64:

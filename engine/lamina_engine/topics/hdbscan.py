@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from lamina_engine.arguments import whole_of
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.executor import usable_cpus
 from lamina_engine.reports import Progress, ProgressListener
@@ -154,12 +155,12 @@ def cut(
 
 def check_cut(*, min_cluster_size: int, method: str, epsilon: float, max_cluster_size: int | None) -> None:
     """Raise InvalidArgument where an option of `cut` is outside what is allowed."""
-    _check_least("min_cluster_size", min_cluster_size, 2)
-    _check_choice("cluster_selection_method", method, get_args(Method))
+    whole_of(min_cluster_size, "min_cluster_size", 2)
+    check_choice("cluster_selection_method", method, get_args(Method))
     if isinstance(epsilon, bool) or not (isinstance(epsilon, (int, float)) and 0.0 <= epsilon < float("inf")):
         raise InvalidArgument(f"cluster_selection_epsilon={epsilon!r} must be a distance from 0 up")
     if max_cluster_size is not None:
-        _check_least("max_cluster_size", max_cluster_size, min_cluster_size)
+        whole_of(max_cluster_size, "max_cluster_size", min_cluster_size)
 
 
 class _Patience:
@@ -200,19 +201,15 @@ def _ticker(
 
 
 def _check(*, min_samples: int, metric: str, method: str, threads: int | None) -> None:
-    _check_least("min_samples", min_samples, 1)
-    _check_choice("metric", metric, get_args(Metric))
-    _check_choice("method", method, get_args(Way))
+    whole_of(min_samples, "min_samples")
+    check_choice("metric", metric, get_args(Metric))
+    check_choice("method", method, get_args(Way))
     if threads is not None:
-        _check_least("n_jobs", threads, 1)
+        whole_of(threads, "n_jobs")
 
 
-def _check_least(name: str, value: object, least: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-        raise InvalidArgument(f"{name}={value!r} must be a whole number from {least} up")
-
-
-def _check_choice(name: str, value: object, allowed: tuple[str, ...]) -> None:
+def check_choice(name: str, value: object, allowed: tuple[str, ...]) -> None:
+    """Raise InvalidArgument where a value is none of the allowed ones."""
     if value not in allowed:
         raise InvalidArgument(f"{name}={value!r} must be one of {', '.join(map(repr, allowed))}")
 

@@ -18,11 +18,11 @@ from typing import Final, Literal, NamedTuple, cast, get_args
 
 import numpy as np
 
-from lamina_engine.errors import InvalidArgument
+from lamina_engine.arguments import whole_of
 from lamina_engine.reports import Progress, ProgressListener
 from lamina_engine.topics.approx.probing import probe
 from lamina_engine.topics.assignment import assign_positions, calibrate, directions, sum_by_label
-from lamina_engine.topics.hdbscan import EXACT_ROWS, Way, check_cut, grow
+from lamina_engine.topics.hdbscan import EXACT_ROWS, Way, check_choice, check_cut, grow
 from lamina_engine.topics.points import as_points, unit_rows
 from lamina_kernels.hdbscan.certified import nearest
 from lamina_kernels.hdbscan.hierarchy import choose, condense, descendants, flatten, peaks, stabilities
@@ -206,9 +206,6 @@ def persistence(tree: CondensedTree) -> F64:
     return np.where(end > 0.0, 1.0 - tree.birth / np.where(end > 0.0, end, 1.0), 0.0)
 
 
-"""Rows looked at at once."""
-
-
 @dataclass(frozen=True, slots=True)
 class Settings:
     """Settings of a clustering.
@@ -240,14 +237,9 @@ class Settings:
     def check(self) -> None:
         """Raise InvalidArgument where a setting is outside what is allowed."""
         check_cut(min_cluster_size=self.min_cluster_size, method="eom", epsilon=0.0, max_cluster_size=None)
-        if isinstance(self.min_samples, bool) or not isinstance(self.min_samples, int) or self.min_samples < 1:
-            raise InvalidArgument(f"min_samples={self.min_samples!r} must be a whole number from 1 up")
-        for name, value, allowed in (
-            ("method", self.method, METHODS),
-            ("selection", self.selection, get_args(Selection)),
-        ):
-            if value not in allowed:
-                raise InvalidArgument(f"{name}={value!r} must be one of {', '.join(map(repr, allowed))}")
+        whole_of(self.min_samples, "min_samples")
+        check_choice("method", self.method, METHODS)
+        check_choice("selection", self.selection, get_args(Selection))
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,8 +294,8 @@ def partition_lazily(
 ) -> Partition:
     """Return the partition of unit rows that are read on demand: one copy at a time."""
     settings.check()
-    if threads is not None and (isinstance(threads, bool) or threads < 1):
-        raise InvalidArgument(f"threads={threads!r} must be a whole number from 1 up, or None for all cores")
+    if threads is not None:
+        whole_of(threads, "threads", instead=", or None for all cores")
     rows = read()
     if len(rows) < settings.min_cluster_size:
         return _nothing(rows, threshold)
