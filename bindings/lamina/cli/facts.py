@@ -298,7 +298,7 @@ def extract(
     Without PATH, frontmatter and "key:: value" lines of the vault's notes become facts. A file's observation blocks become
     chunks too; - reads stdin.
     """
-    from lamina_engine.judging.queue import Budget
+    from lamina_engine.embed.chat import Budget
 
     text = None
     if path is not None:
@@ -320,7 +320,7 @@ def extract(
 @number_option("--max-tokens", 500_000, "Token budget of the language model.")
 def contradictions(call: Call, judge: bool, max_tokens: int) -> None:
     """List facts that contradict or update each other."""
-    from lamina_engine.judging.queue import Budget
+    from lamina_engine.embed.chat import Budget
 
     with call.open() as vault:
         found = vault.facts.contradictions(judge=True if judge else None, budget=Budget(tokens=max_tokens))

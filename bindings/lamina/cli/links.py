@@ -78,7 +78,7 @@ def build(
     KIND is sequence, temporal, semantic, wikilinks, markdown, mention, entity, similar or judged. Judged links are made by a
     language model behind $LAMINA_JUDGE_URL ($LAMINA_JUDGE_MODEL, $LAMINA_JUDGE_KEY); without one they are left out.
     """
-    from lamina_engine.judging.queue import Budget
+    from lamina_engine.embed.chat import Budget
 
     budget = Budget(max_requests, max_tokens)
     with call.open() as vault, quiet_libraries():

@@ -161,7 +161,7 @@ def judge(call: Call, max_tokens: int, max_requests: int | None) -> None:
     It writes observations of captured sessions, then judges links and finds causes. Hooks do so in the background;
     what could not be asked then waits, and "lamina stats" says why.
     """
-    from lamina_engine.judging.queue import Budget
+    from lamina_engine.embed.chat import Budget
 
     with call.open() as vault:
         report = vault.judge(budget=Budget(max_requests, max_tokens))

@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from lamina_engine.memory import Memory
     from lamina_engine.results import JSONValue
 
-__all__ = ["VerifyProblem", "VerifyReport", "verify"]
 
 _UNIT_TOLERANCE = 1e-3
 """Of a squared length: far above what float32 loses over some thousand dimensions."""

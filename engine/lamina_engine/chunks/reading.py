@@ -10,7 +10,7 @@ import numpy as np
 
 from lamina_engine.chunks.identities import find_row
 from lamina_engine.chunks.locations import locate
-from lamina_engine.index.state import INVALIDATED, STATUS_NAMES, SUPERSEDED
+from lamina_engine.index.state import INVALIDATED, STATUS_NAMES
 from lamina_engine.results import Cause, Chunk, Event, Hit, Neighbor, StoryChunk
 from lamina_engine.stored_json import read_json
 
@@ -188,17 +188,3 @@ def select_chunks(view: View, rows: Rows, limit: int | None) -> list[Chunk]:
     found = chunks_at(view, rows[order])
     found.sort(key=lambda c: (-(c.created_at_us if c.created_at_us is not None else -(2**63)), c.id))
     return found[:limit]
-
-
-__all__ = [
-    "SUPERSEDED",
-    "Chunk",
-    "StoredRow",
-    "chunks_at",
-    "fields_at",
-    "history",
-    "reasons_at",
-    "select_chunks",
-    "story_chunks",
-    "with_texts",
-]

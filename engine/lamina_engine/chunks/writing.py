@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-__all__ = ["ACTIVE", "ChunkCounts", "OnConflict", "add_events", "add_origins", "append", "precompute_vectors", "write"]
 
 OnConflict = Literal["version", "skip", "error", "overwrite"]
 """Treatment of a record whose id a chunk has."""

@@ -19,8 +19,9 @@ from lamina_engine.reports import Report
 from lamina_engine.store import unlinked
 
 if TYPE_CHECKING:
+    from lamina_engine.embed.chat import Budget
     from lamina_engine.executor import Executor
-    from lamina_engine.judging.queue import Budget, Judge
+    from lamina_engine.judging.queue import Judge
     from lamina_engine.memory import Memory
 
 logger = logging.getLogger(__name__)

@@ -18,7 +18,7 @@ import numpy as np
 
 from lamina_engine.atomic_write import atomic_write
 from lamina_engine.chunks.writing import add_events
-from lamina_engine.embed.chat import Budget, BudgetedChat, Chat, ChatEndpoint, ChatSpec, Stopped, resolve_chat
+from lamina_engine.embed.chat import Budget, BudgetedChat, Chat, ChatSpec, Stopped, resolve_chat
 from lamina_engine.errors import InvalidConfig
 from lamina_engine.reports import Report
 from lamina_engine.stored_json import read_json
@@ -40,17 +40,13 @@ PREFIX: Final = "LAMINA_JUDGE"
 """Prefix of the environment variables that name the language model."""
 URL: Final = f"{PREFIX}_URL"
 MODEL: Final = f"{PREFIX}_MODEL"
-KEY: Final = f"{PREFIX}_KEY"
 NO_JUDGE: Final = f"no language model is configured; set ${URL} and ${MODEL}"
 
 Judge = Chat
 """Language model that answers questions."""
-ChatJudge = ChatEndpoint
-JudgeSpec = ChatSpec
-"""A judge, the options of a `ChatJudge`, or None for the environment's."""
 
 
-def resolve_judge(spec: JudgeSpec = None, environ: Mapping[str, str] | None = None) -> Judge | None:
+def resolve_judge(spec: ChatSpec = None, environ: Mapping[str, str] | None = None) -> Judge | None:
     """Return the judge of a spec or the environment; None if neither names one."""
     return resolve_chat(spec, PREFIX, "judge", environ)
 
@@ -188,29 +184,3 @@ def record_verdict(memory: Memory, task: str, rows: NDArray[np.int64], *, valid:
         names = view.snapshot.values("chunks", "id", rows) if (rows >= 0).all() else [""] * len(rows)
         stamps = transaction.stamps(len(rows))
         add_events(transaction, EVENT, names, rows, stamps, [None] * len(rows), [detail.decode()] * len(rows))
-
-
-__all__ = [
-    "EVENT",
-    "KEY",
-    "MAX_ATTEMPTS",
-    "MODEL",
-    "NO_JUDGE",
-    "PREFIX",
-    "URL",
-    "Budget",
-    "ChatJudge",
-    "Judge",
-    "JudgeSpec",
-    "JudgingNote",
-    "Question",
-    "QueueReport",
-    "finished_keys",
-    "judged_events",
-    "no_judge",
-    "read_note",
-    "record_verdict",
-    "resolve_judge",
-    "run_queue",
-    "write_note",
-]  # fmt: skip

@@ -187,9 +187,3 @@ def _check_confidence(value: float) -> None:
 
 def _is_confidence(value: float) -> bool:
     return math.isfinite(value) and 0.0 <= value <= 1.0
-
-
-__all__ = [
-    "MAX_NAME_CHARS", "MIN_CAUSAL", "CausalVerdict", "DisputeVerdict", "InvalidAnswer", "LinkVerdict", "Statement",
-    "TripleVerdict", "is_placeholder", "parse_causes", "parse_disputes", "parse_links", "parse_names", "parse_triples",
-]  # fmt: skip

@@ -238,6 +238,3 @@ def _remove_interrupted(memory: Memory, names: set[str]) -> None:
         found = view.snapshot.values("chunks", "id", known)
         reasons = ["another answer took its place"] * len(known)
         writing.add_events(transaction, "remove", found, known, transaction.stamps(len(known)), reasons)
-
-
-__all__ = ["MOST", "OBSERVE_PROMPT", "TASK", "Excerpt", "JudgingReport", "judge", "parse_answer", "pending"]

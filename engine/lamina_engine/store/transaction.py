@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from lamina_engine.index.view import View
     from lamina_engine.memory import Memory
 
-__all__ = ["Transaction", "remove_orphans"]
 
 logger = logging.getLogger(__name__)
 

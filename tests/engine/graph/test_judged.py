@@ -10,13 +10,13 @@ import pytest
 
 from lamina import FixedClock, Vault
 from lamina_engine.chunks import lifecycle
+from lamina_engine.embed.chat import Budget, ChatEndpoint
 from lamina_engine.embed.remote import CallableEmbedder
-from lamina_engine.errors import InvalidArgument
 from lamina_engine.graph import judged
 from lamina_engine.graph.generators import build
 from lamina_engine.graph.judged import CAUSES_PROMPT, LINKS_PROMPT, judge_links, pending_groups, pending_notes
 from lamina_engine.graph.links import claims_of, links_of
-from lamina_engine.judging.queue import MAX_ATTEMPTS, Budget, ChatJudge
+from lamina_engine.judging.queue import MAX_ATTEMPTS
 from lamina_engine.memory import Memory
 from tests.engine.graph.filling import claimed, fill
 from tests.engine.graph.test_semantic import at
@@ -30,8 +30,8 @@ def server() -> Iterator[ChatServer]:
 
 
 @pytest.fixture
-def judge(server: ChatServer) -> Iterator[ChatJudge]:
-    made = ChatJudge(server.url, "tiny", api_key_env=None, max_retries=0)
+def judge(server: ChatServer) -> Iterator[ChatEndpoint]:
+    made = ChatEndpoint(server.url, "tiny", api_key_env=None, max_retries=0)
     yield made
     made.close()
 
@@ -55,7 +55,7 @@ def said(*verdicts: dict[str, Any]) -> str:
 
 
 def test_a_note_is_linked_to_the_neighbours_that_the_model_names(
-    dense: Memory, server: ChatServer, judge: ChatJudge
+    dense: Memory, server: ChatServer, judge: ChatEndpoint
 ) -> None:
     fill(dense, list("abc"), vectors=at(0.9, 0.5), titles=["A", "B", "C"])
     server.script = [said(verdict(2, "contradicts", 0.75, "no"), verdict(1))]
@@ -73,7 +73,7 @@ def test_a_note_is_linked_to_the_neighbours_that_the_model_names(
     assert [each["index"] for each in question["neighbours"]] == [1, 2]
 
 
-def test_a_second_run_asks_nothing(dense: Memory, server: ChatServer, judge: ChatJudge) -> None:
+def test_a_second_run_asks_nothing(dense: Memory, server: ChatServer, judge: ChatEndpoint) -> None:
     fill(dense, list("ab"), vectors=at(0.9))
     judge_links(dense, judge)
     before = len(server.requests)
@@ -84,7 +84,7 @@ def test_a_second_run_asks_nothing(dense: Memory, server: ChatServer, judge: Cha
 
 
 def test_one_malformed_element_rejects_all_and_is_asked_once_more(
-    dense: Memory, server: ChatServer, judge: ChatJudge
+    dense: Memory, server: ChatServer, judge: ChatEndpoint
 ) -> None:
     fill(dense, list("ab"), vectors=at(0.9))
     server.script = [said(verdict(), verdict(kind="contradict")), said(verdict())]
@@ -95,7 +95,7 @@ def test_one_malformed_element_rejects_all_and_is_asked_once_more(
 
 
 def test_nothing_is_written_from_an_invalid_answer_and_it_waits(
-    dense: Memory, server: ChatServer, judge: ChatJudge
+    dense: Memory, server: ChatServer, judge: ChatEndpoint
 ) -> None:
     fill(dense, list("ab"), vectors=at(0.9))
     server.otherwise = said(verdict(), verdict(confidence=1.2))
@@ -109,7 +109,7 @@ def test_nothing_is_written_from_an_invalid_answer_and_it_waits(
 
 
 def test_a_question_is_given_up_where_the_model_could_answer_others(
-    dense: Memory, server: ChatServer, judge: ChatJudge
+    dense: Memory, server: ChatServer, judge: ChatEndpoint
 ) -> None:
     fill(dense, list("ab"), vectors=at(0.9))
     bad = said(verdict(confidence=1.2))
@@ -121,7 +121,7 @@ def test_a_question_is_given_up_where_the_model_could_answer_others(
 
 
 def test_a_failing_endpoint_ends_the_run_and_the_next_one_goes_on(
-    dense: Memory, server: ChatServer, judge: ChatJudge
+    dense: Memory, server: ChatServer, judge: ChatEndpoint
 ) -> None:
     fill(dense, list("abcd"), vectors=at(0.9, 0.8, 0.7))
     server.script = [said(verdict()), 500]
@@ -134,7 +134,7 @@ def test_a_failing_endpoint_ends_the_run_and_the_next_one_goes_on(
     assert (report.judged, report.left, report.stopped) == (3, 0, None)
 
 
-def test_the_queue_outlives_the_process(tmp_path: Path, server: ChatServer, judge: ChatJudge) -> None:
+def test_the_queue_outlives_the_process(tmp_path: Path, server: ChatServer, judge: ChatEndpoint) -> None:
     embedder = CallableEmbedder(lambda texts: np.eye(8)[[0] * len(texts)], 8, identity="axes")
     first = Memory(tmp_path / "vault", create=True, clock=FixedClock(0), embedder=embedder)
     fill(first, list("abc"), vectors=at(0.9, 0.8))
@@ -145,7 +145,7 @@ def test_the_queue_outlives_the_process(tmp_path: Path, server: ChatServer, judg
     second.close()
 
 
-def test_a_run_costs_no_more_than_its_budget(dense: Memory, server: ChatServer, judge: ChatJudge) -> None:
+def test_a_run_costs_no_more_than_its_budget(dense: Memory, server: ChatServer, judge: ChatEndpoint) -> None:
     fill(dense, list("abcd"), vectors=at(0.9, 0.8, 0.7))
     _written, report = judge_links(dense, judge, budget=Budget(requests=2))
     assert (report.requests, report.left) == (2, 2)
@@ -156,7 +156,7 @@ def test_a_run_costs_no_more_than_its_budget(dense: Memory, server: ChatServer, 
 
 
 def test_neighbours_of_ones_own_document_are_not_asked_about(
-    dense: Memory, server: ChatServer, judge: ChatJudge
+    dense: Memory, server: ChatServer, judge: ChatEndpoint
 ) -> None:
     fill(dense, list("abc"), vectors=at(0.99, 0.5), sources=["s", "s", None], ordinals=[0, 1, -1])
     judge_links(dense, judge)
@@ -165,14 +165,14 @@ def test_neighbours_of_ones_own_document_are_not_asked_about(
     assert asked[0]["neighbours"][0]["text"] == "text of c"
 
 
-def test_a_note_without_neighbours_is_settled_unasked(dense: Memory, server: ChatServer, judge: ChatJudge) -> None:
+def test_a_note_without_neighbours_is_settled_unasked(dense: Memory, server: ChatServer, judge: ChatEndpoint) -> None:
     fill(dense, ["a"], vectors=at())
     assert judge_links(dense, judge)[1].judged == 1
     assert server.requests == []
 
 
 def test_an_edited_note_is_judged_anew_and_what_is_not_said_again_goes(
-    dense: Memory, server: ChatServer, judge: ChatJudge
+    dense: Memory, server: ChatServer, judge: ChatEndpoint
 ) -> None:
     fill(dense, list("abc"), vectors=at(0.9, 0.5))
     server.script = [said(verdict(1), verdict(2))]
@@ -185,7 +185,7 @@ def test_an_edited_note_is_judged_anew_and_what_is_not_said_again_goes(
     assert len(claimed(dense, "judged")) == 1
 
 
-def test_what_a_user_said_stands(dense: Memory, server: ChatServer, judge: ChatJudge) -> None:
+def test_what_a_user_said_stands(dense: Memory, server: ChatServer, judge: ChatEndpoint) -> None:
     from lamina_engine.graph import log
 
     fill(dense, list("ab"), vectors=at(0.9))
@@ -196,7 +196,7 @@ def test_what_a_user_said_stands(dense: Memory, server: ChatServer, judge: ChatJ
     assert (link.note, link.origin) == ("mine", "user")
 
 
-def test_secrets_in_a_reason_are_masked(dense: Memory, server: ChatServer, judge: ChatJudge) -> None:
+def test_secrets_in_a_reason_are_masked(dense: Memory, server: ChatServer, judge: ChatEndpoint) -> None:
     fill(dense, list("ab"), vectors=at(0.9))
     token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     server.script = [said(verdict(why=f"it uses {token}"))]
@@ -207,7 +207,7 @@ def test_secrets_in_a_reason_are_masked(dense: Memory, server: ChatServer, judge
 # ---------------------------------------------------------------------- causes
 
 
-def test_causes_within_a_session(lexical_vault: Vault, server: ChatServer, judge: ChatJudge) -> None:
+def test_causes_within_a_session(lexical_vault: Vault, server: ChatServer, judge: ChatEndpoint) -> None:
     memory = lexical_vault._memory
     facts = [["The disk was full.", "Nobody looked."], ["The build failed."]]
     fill(
@@ -238,7 +238,7 @@ def test_causes_within_a_session(lexical_vault: Vault, server: ChatServer, judge
     assert len(pending_groups(memory.view())) == 1
 
 
-def test_an_unreadable_answer_about_causes_waits(lexical_vault: Vault, server: ChatServer, judge: ChatJudge) -> None:
+def test_an_unreadable_answer_about_causes_waits(lexical_vault: Vault, server: ChatServer, judge: ChatEndpoint) -> None:
     memory = lexical_vault._memory
     fill(memory, ["x", "y"], sessions=["s", "s"])
     server.otherwise = "I do not know."
@@ -258,16 +258,10 @@ def test_a_long_session_is_asked_about_in_parts(lexical_vault: Vault, monkeypatc
     assert [fact.document for _, facts in groups for fact in facts] == [f"n{i}" for i in range(7)]
 
 
-def test_through_build(dense: Memory, server: ChatServer, judge: ChatJudge) -> None:
+def test_through_build(dense: Memory, server: ChatServer, judge: ChatEndpoint) -> None:
     fill(dense, list("ab"), vectors=at(0.9))
     server.script = [said(verdict())]
     report = build(dense, ["judged"], judge=judge, budget=Budget(requests=1)).kinds["judged"]
     assert report.added == 1
     assert report.note is not None
     assert "1 still wait" in report.note
-
-
-@pytest.mark.parametrize("neighbours", [0, 33, True, 2.5])
-def test_bad_arguments(dense: Memory, judge: ChatJudge, neighbours: Any) -> None:
-    with pytest.raises(InvalidArgument, match="neighbours"):
-        judge_links(dense, judge, neighbours=neighbours)

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from lamina_engine.embed.chat import chat_url, estimate_tokens
+from lamina_engine.embed.chat import Budget, ChatEndpoint, chat_url, estimate_tokens
 from lamina_engine.errors import EmbeddingError, InvalidArgument, InvalidConfig
-from lamina_engine.judging.queue import Budget, ChatJudge, resolve_judge
+from lamina_engine.judging.queue import resolve_judge
 from tests.engine.judging.chatserver import ChatServer, serving
 
 
@@ -32,13 +32,13 @@ def test_url_of_the_call(url: str, ref: str) -> None:
 @pytest.mark.parametrize("url", ["", "h", "ftp://h", "http://user:secret@h", "http://user:secret@h/chat/completions"])
 def test_bad_urls_are_refused_without_their_secrets(url: str) -> None:
     with pytest.raises(InvalidConfig) as error:
-        ChatJudge(url, "m")
+        ChatEndpoint(url, "m")
     assert "secret" not in str(error.value)
 
 
 def test_a_question_and_its_answer(server: ChatServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_KEY", "sk-not-a-real-key")
-    judge = ChatJudge(server.url, "tiny", api_key_env="MY_KEY")
+    judge = ChatEndpoint(server.url, "tiny", api_key_env="MY_KEY")
     server.script = ["yes"]
     assert judge.ask("be brief", "is it?") == ("yes", 100)
     path, headers, body = server.requests[0]
@@ -51,14 +51,14 @@ def test_a_question_and_its_answer(server: ChatServer, monkeypatch: pytest.Monke
 
 def test_tokens_are_estimated_where_the_server_counts_none(server: ChatServer) -> None:
     server.tokens, server.script = None, ["yes"]
-    judge = ChatJudge(server.url, "tiny", api_key_env=None)
+    judge = ChatEndpoint(server.url, "tiny", api_key_env=None)
     assert judge.ask("be brief", "is it?").tokens == estimate_tokens("be briefis it?yes") == 6
     judge.close()
 
 
 def test_a_busy_server_is_asked_again_and_a_refusing_one_is_not(server: ChatServer) -> None:
     waits: list[float] = []
-    judge = ChatJudge(server.url, "tiny", api_key_env=None, sleep=waits.append, jitter=lambda: 0.5)
+    judge = ChatEndpoint(server.url, "tiny", api_key_env=None, sleep=waits.append, jitter=lambda: 0.5)
     server.script = [503, "yes"]
     assert judge.ask("", "?").text == "yes"
     assert waits == [0.5]
@@ -70,7 +70,7 @@ def test_a_busy_server_is_asked_again_and_a_refusing_one_is_not(server: ChatServ
 
 def test_an_answer_of_another_protocol_is_an_error(server: ChatServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tests.engine.judging.chatserver._completion", lambda said: {"data": []})
-    judge = ChatJudge(server.url, "tiny", api_key_env=None)
+    judge = ChatEndpoint(server.url, "tiny", api_key_env=None)
     with pytest.raises(EmbeddingError, match="choices"):
         judge.ask("", "?")
     judge.close()
@@ -78,10 +78,10 @@ def test_an_answer_of_another_protocol_is_an_error(server: ChatServer, monkeypat
 
 def test_who_the_judge_is() -> None:
     assert resolve_judge(None, {}) is None
-    assert isinstance(resolve_judge(None, {"LAMINA_JUDGE_URL": "http://h", "LAMINA_JUDGE_MODEL": "m"}), ChatJudge)
-    judge = ChatJudge("http://h", "m")
+    assert isinstance(resolve_judge(None, {"LAMINA_JUDGE_URL": "http://h", "LAMINA_JUDGE_MODEL": "m"}), ChatEndpoint)
+    judge = ChatEndpoint("http://h", "m")
     assert resolve_judge(judge, {}) is judge
-    assert isinstance(resolve_judge({"url": "http://h", "model": "m", "timeout_s": 3.0}, {}), ChatJudge)
+    assert isinstance(resolve_judge({"url": "http://h", "model": "m", "timeout_s": 3.0}, {}), ChatEndpoint)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from lamina_engine.judging.verdicts import InvalidAnswer, Statement, is_placeholder, parse_causes, parse_links
+from lamina_engine.embed.chat import InvalidAnswer
+from lamina_engine.judging.verdicts import Statement, is_placeholder, parse_causes, parse_links
 
 FACTS = [Statement("a", "one"), Statement("a", "two"), Statement("b", "three"), Statement("c", "four")]
 

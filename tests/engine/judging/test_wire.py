@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from lamina import Vault
-from lamina_engine.judging.queue import Budget, ChatJudge
+from lamina_engine.embed.chat import Budget, ChatEndpoint
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +27,7 @@ def server() -> Any:
 @pytest.mark.slow
 def test_a_real_server_answers_and_only_what_is_valid_is_written(server: Any, vault: Vault) -> None:
     vault.add([{"id": name, "text": f"PostgreSQL note {name}"} for name in "ab"])
-    judge = ChatJudge(server.listening_address, "smollm2", api_key_env=None, max_answer_tokens=96)
+    judge = ChatEndpoint(server.listening_address, "smollm2", api_key_env=None, max_answer_tokens=96)
     answer = judge.ask("Answer with one word.", "What is the capital of France?")
     assert answer.text
     assert answer.tokens > 10
