@@ -8,8 +8,8 @@ a chunk is a key of its metadata, and refused where no chunk has it; ``metadata.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, Protocol
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
 import msgspec
 import numpy as np
@@ -19,14 +19,13 @@ from numpy.typing import NDArray
 from lamina_engine.arguments import is_unicode
 from lamina_engine.clock import MISSING_US, parse_instant
 from lamina_engine.errors import InvalidArgument
-from lamina_engine.index.freshness import TIERS, Freshness
+from lamina_engine.index.freshness import TIERS
 from lamina_engine.index.row_columns import FIELDS as CATEGORY_FIELDS
-from lamina_engine.index.row_columns import CategoryTable, facet
-from lamina_engine.index.state import ACTIVE, FORGOTTEN, INVALIDATED, STATUS_NAMES, State
+from lamina_engine.index.row_columns import facet
+from lamina_engine.index.state import ACTIVE, FORGOTTEN, INVALIDATED, STATUS_NAMES
 from lamina_engine.index.view import View
 from lamina_engine.recall.lanes import Mask, Selection
 from lamina_engine.store.segments import Segment
-from lamina_engine.store.snapshot import Snapshot
 from lamina_engine.stored_json import read_json
 
 OPERATORS: Final = ("eq", "ne", "gt", "gte", "lt", "lte", "in", "contains", "startswith", "exists")
@@ -186,30 +185,18 @@ def _parse_operand(field: str, name: str, value: Any, read: _Reader) -> Any:
     return value
 
 
-def mentions_field(node: Node, field: str) -> bool:
-    """Return True where a filter mentions a field."""
+def predicates(node: Node) -> Iterator[Predicate]:
+    """Yield the comparisons of a filter."""
     if isinstance(node, Predicate):
-        return node.field == field
-    if isinstance(node, Not):
-        return mentions_field(node.part, field)
-    return any(mentions_field(part, field) for part in node.parts)
+        yield node
+    else:
+        for part in (node.part,) if isinstance(node, Not) else node.parts:
+            yield from predicates(part)
 
 
 def fields_of(node: Node) -> set[str]:
     """Return the fields that a filter mentions."""
-    if isinstance(node, Predicate):
-        return {node.field}
-    if isinstance(node, Not):
-        return fields_of(node.part)
-    return set().union(*(fields_of(part) for part in node.parts))
-
-
-def _guessed_fields(node: Node) -> set[str]:
-    if isinstance(node, Predicate):
-        return {node.field} if node.guessed else set()
-    if isinstance(node, Not):
-        return _guessed_fields(node.part)
-    return set().union(*(_guessed_fields(part) for part in node.parts))
+    return {test.field for test in predicates(node)}
 
 
 def required_terms(node: Node) -> list[tuple[str, str]]:
@@ -274,44 +261,15 @@ def _equal(have: Any, want: Any) -> bool:
 # ---------------------------------------------------------------------- row masks
 
 
-class FilterView(Protocol):
-    """The part of a view that filters read."""
-
-    @property
-    def snapshot(self) -> Snapshot:
-        """The version that is read."""
-        ...
-
-    @property
-    def categories(self) -> CategoryTable:
-        """Codes of the narrow columns."""
-        ...
-
-    @property
-    def state(self) -> State:
-        """Status of every row."""
-        ...
-
-    @property
-    def freshness(self) -> Freshness:
-        """Tier and review flag of every row."""
-        ...
-
-    @property
-    def rows(self) -> int:
-        """Number of rows in the chunks log."""
-        ...
-
-
-def evaluate(node: Node, view: FilterView, within: Mask) -> Mask:
+def evaluate(node: Node, view: View, within: Mask) -> Mask:
     """Return bool (n,), the rows of ``within`` that a filter accepts; unknown fields raise."""
     # O(n) for narrow columns, O(remaining rows) for text and metadata
-    for field in sorted(_guessed_fields(node)):
+    for field in sorted({test.field for test in predicates(node) if test.guessed}):
         _check_field(field, view)
     return _evaluate(node, view, within)
 
 
-def _evaluate(node: Node, view: FilterView, within: Mask) -> Mask:
+def _evaluate(node: Node, view: View, within: Mask) -> Mask:
     if isinstance(node, All):
         for part in sorted(node.parts, key=_cost):
             within = _evaluate(part, view, within)
@@ -331,7 +289,7 @@ def _cost(node: Node) -> int:
     return 0 if all(f in _CHEAP for f in fields) else 1 if not any(f.startswith(METADATA) for f in fields) else 2
 
 
-def _match_predicate(test: Predicate, view: FilterView, within: Mask) -> Mask:
+def _match_predicate(test: Predicate, view: View, within: Mask) -> Mask:
     if test.field in CATEGORY_FIELDS:
         return _by_code(test, view)
     if test.field == "status":
@@ -356,21 +314,21 @@ def _by_table(test: Predicate, values: Sequence[Any], codes: NDArray[np.uint8]) 
     return np.array([compare_values(test.operator, value, test.value) for value in values], np.bool_)[codes]
 
 
-def _by_snooze(test: Predicate, view: FilterView) -> Mask:
+def _by_snooze(test: Predicate, view: View) -> Mask:
     found = np.full(view.rows, compare_values(test.operator, None, test.value), np.bool_)
     for row, until_us in view.state.snoozed.items():
         found[row] = compare_values(test.operator, until_us, test.value)
     return found
 
 
-def _by_code(test: Predicate, view: FilterView) -> Mask:
+def _by_code(test: Predicate, view: View) -> Mask:
     codes = view.categories.column(view.snapshot, test.field)[: view.rows]
     values = view.categories.values(test.field)
     table = np.array([compare_values(test.operator, v, test.value) for v in [*values, None]], np.bool_)
     return table[codes]  # NO_VALUE is -1: the last entry, that of None
 
 
-def _by_instant(test: Predicate, view: FilterView) -> Mask:
+def _by_instant(test: Predicate, view: View) -> Mask:
     if test.value is None:
         return np.zeros(view.rows, np.bool_)
     stamps = view.snapshot.column("chunks", test.field, convert=lambda s: s.numbers(test.field, MISSING_US))[
@@ -380,7 +338,7 @@ def _by_instant(test: Predicate, view: FilterView) -> Mask:
     return np.asarray(compare(stamps, test.value) & (stamps != MISSING_US), np.bool_)
 
 
-def _by_string(test: Predicate, view: FilterView) -> Mask:
+def _by_string(test: Predicate, view: View) -> Mask:
     import pyarrow as pa
     import pyarrow.compute as pc  # 30 ms once: only for filters on text columns
 
@@ -398,7 +356,7 @@ def _by_string(test: Predicate, view: FilterView) -> Mask:
     return found.astype(np.bool_)
 
 
-def _by_value(test: Predicate, view: FilterView, within: Mask) -> Mask:
+def _by_value(test: Predicate, view: View, within: Mask) -> Mask:
     """Compare the remaining rows one by one in Python."""
     found = np.zeros(len(within), np.bool_)
     rows = np.flatnonzero(within)
@@ -433,7 +391,7 @@ def _reader(field: str) -> tuple[str, Callable[[Any], Any]]:
     return "metadata", read
 
 
-def _check_field(field: str, view: FilterView) -> None:
+def _check_field(field: str, view: View) -> None:
     """Reject a name that is a metadata key of no chunk in the view."""
     if view.rows == 0:
         return
@@ -458,13 +416,13 @@ def _check_field(field: str, view: FilterView) -> None:
 def live_mask(view: View, node: Node, *, invalidated: bool, now_us: int | None = None) -> Mask:
     """Return bool (rows,), the rows that may be returned before any filter."""
     # a filter on status takes over from the status rules (only tombstones stay out), one on snoozed_until from snoozing
-    status = view.state.status
-    if mentions_field(node, "status"):
+    status, named = view.state.status, fields_of(node)
+    if "status" in named:
         return np.not_equal(status, FORGOTTEN)
     live = np.equal(status, ACTIVE)
     if invalidated:
         live |= np.equal(status, INVALIDATED)
-    if now_us is not None and view.state.snoozed and not mentions_field(node, "snoozed_until"):
+    if now_us is not None and view.state.snoozed and "snoozed_until" not in named:
         live[view.state.asleep(now_us)] = False
     return live
 

@@ -18,7 +18,7 @@ from lamina_engine.graph.transfer import export_links, link_lines
 from lamina_engine.index.state import ARCHIVED, REMOVED
 from lamina_engine.ingest.sources import load_sources
 from lamina_engine.json_lines import write_json_lines
-from lamina_engine.recall.filters import evaluate, live_mask, mentions_field, parse_filter
+from lamina_engine.recall.filters import evaluate, fields_of, live_mask, parse_filter
 from lamina_engine.schema import vector_log
 from lamina_engine.stored_json import read_json
 from lamina_engine.topics import generation
@@ -100,7 +100,7 @@ def export(memory: Memory, path: Path, format_: str | None, filter_: Mapping[str
     view = memory.view()
     node = parse_filter(filter_, memory.config.tz, memory.clock.now_us())
     live = live_mask(view, node, invalidated=True)
-    if format_ != "clawpy" and not mentions_field(node, "status"):  # tasks have no such state
+    if format_ != "clawpy" and "status" not in fields_of(node):  # tasks have no such state
         live |= view.state.status == ARCHIVED
         if not filter_:
             live |= view.state.status == REMOVED
