@@ -13,7 +13,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from msgspec import Struct
@@ -28,42 +28,15 @@ from lamina_kernels.layouts import BOOL, F64, I64
 from lamina_kernels.scoring import Formula
 
 if TYPE_CHECKING:
-    from lamina_engine.index.accesses import Accesses
-    from lamina_engine.index.row_columns import CategoryTable
     from lamina_engine.index.view import View
     from lamina_engine.profiles import Decay, Profile
     from lamina_engine.recall.request import Request
-    from lamina_engine.store.snapshot import Snapshot
 
 SECONDS_PER_DAY: Final = 86_400.0
 _NOTHING: Final = np.empty(0)
 _TRAITS: Final = "row traits"
 _SHOWN_INVALIDATED: Final = 0.5
 """Factor of an invalidated chunk that only a filter on status selects."""
-
-
-class DatedView(Protocol):
-    """The part of a view that ages are read from."""
-
-    @property
-    def snapshot(self) -> Snapshot:
-        """The version."""
-        ...
-
-    @property
-    def created_us(self) -> I64:
-        """created_at of every row; `MISSING_US` where unknown."""
-        ...
-
-    @property
-    def categories(self) -> CategoryTable:
-        """Codes of the narrow columns."""
-        ...
-
-    @property
-    def accesses(self) -> Accesses:
-        """Recall counts of rows."""
-        ...
 
 
 # ---------------------------------------------------------------------- the formula
@@ -107,7 +80,7 @@ def score_rows(
     weight = decay.semantic_weight if weight is None else weight
     formula = _formula(request, weight, scale)
     created = view.created_us[rows]
-    half_lives = _faded(half_lives_of(view, rows, decay, request.aged_us), decay, scale) if weight < 1.0 else _NOTHING
+    half_lives = half_lives_of(view, rows, decay, request.aged_us, scale) if weight < 1.0 else _NOTHING
     multipliers: list[F64] = []
     if boosts.session != 1.0 and request.session is not None:
         multipliers.append(np.where(_is_of_session(view, request.session, rows), boosts.session, 1.0))
@@ -125,11 +98,7 @@ def blend_rows(view: View, request: Request, rows: I64, semantic: F64, scale: Ag
     """Blend match and recency of some rows without window or boosts, float64 (n,)."""
     decay = request.profile.decay
     formula = _aged_formula(request, decay.semantic_weight, scale)
-    half_lives = (
-        _faded(half_lives_of(view, rows, decay, request.aged_us), decay, scale)
-        if decay.semantic_weight < 1.0
-        else _NOTHING
-    )
+    half_lives = half_lives_of(view, rows, decay, request.aged_us, scale) if decay.semantic_weight < 1.0 else _NOTHING
     factor, none = row_factors(view, request, rows), np.empty((0, len(rows)))
     return scoring.score_rows(semantic, factor, view.created_us[rows], half_lives, none, formula, 0).score
 
@@ -250,9 +219,9 @@ class Ages(Struct, frozen=True):
     dated: BOOL
 
 
-def ages(view: DatedView, rows: I64, decay: Decay, now_us: int, scale: AgeScale | None = None) -> Ages:
+def ages(view: View, rows: I64, decay: Decay, now_us: int, scale: AgeScale | None = None) -> Ages:
     """Return ages of some rows at a moment cut to seconds, equal to those in `score_rows`."""
-    half_lives = _faded(half_lives_of(view, rows, decay, now_us), decay, scale)
+    half_lives = half_lives_of(view, rows, decay, now_us, scale)
     to_us = now_us if scale is None else scale.to_us
     created = view.created_us[rows]
     default_us = _default_us(decay.missing_created_at)
@@ -269,8 +238,10 @@ def half_life_days(decay: Decay, type_: str | None, collection: str | None) -> f
     return decay.half_life_days
 
 
-def half_lives_of(view: DatedView, rows: I64, decay: Decay, now_us: int) -> F64:
+def half_lives_of(view: View, rows: I64, decay: Decay, now_us: int, scale: AgeScale | None) -> F64:
     """Return half-lives of some rows in days, float64 (n,), by type, collection and use.
+
+    Where ages are weighed by a scale, they are divided by the profile's speed.
 
     References
     ----------
@@ -284,18 +255,11 @@ def half_lives_of(view: DatedView, rows: I64, decay: Decay, now_us: int) -> F64:
         by_collection = view.categories.numbers("collection", decay.collection_half_life_days, decay.half_life_days)
         days[unknown] = by_collection[collections[unknown]]
     rule = decay.reinforcement
-    if rule.most <= 1.0 or not view.accesses:
-        return days
-    for i, row in enumerate(rows.tolist()):
+    for i, row in enumerate(rows.tolist() if rule.most > 1.0 and view.accesses else ()):
         since = max((now_us - view.accesses.last_us(row)) / US_PER_S / SECONDS_PER_DAY, 0.0)
         fresh = max(0.0, 1.0 - since / rule.window_days)
         days[i] *= min(rule.most, 1.0 + rule.rate * math.log1p(view.accesses.count(row) * fresh))
-    return days
-
-
-def _faded(half_life_days: F64, decay: Decay, scale: AgeScale | None) -> F64:
-    """Return half-lives, divided by the profile's speed where ages are weighed by a scale."""
-    return half_life_days if scale is None else half_life_days / decay.speed
+    return days if scale is None else days / decay.speed
 
 
 @functools.cache

@@ -65,7 +65,7 @@ def aged(
     now_us: int = NOW_US,
     collections: list[str | None] | None = None,
 ) -> Any:
-    view = FakeView(np.array(created, np.int64), FakeCategories(types, collections or [None] * len(types)))
+    view: Any = FakeView(np.array(created, np.int64), FakeCategories(types, collections or [None] * len(types)))
     return ages(view, np.arange(len(created), dtype=np.int64), decay, now_us)
 
 
