@@ -459,7 +459,7 @@ def traverse_question(
         found = recall(memory, start, k=ANCHORS, intent=intent).hits
         best = max((hit.score for hit in found), default=0.0)
         anchors = {hit.id: hit.score / best for hit in found if hit.score >= STRONG * best > 0.0}
-        intent = intent or classify(start).name
+        intent = intent or classify(start)
         if view.vector_rows and anchors and start.strip():
             memory.check_space(view.snapshot, None)
             vector = memory.embedder_for(view.snapshot.space).embed_query(start)

@@ -11,18 +11,13 @@ from __future__ import annotations
 
 import functools
 import re
-from typing import Final, NamedTuple
+from typing import Final
 
 from lamina_engine.expressions import late
 from lamina_engine.profiles import INTENTS, WHAT
 
-SURE: Final = 0.8
-"""Least confidence at which the intent is acted upon."""
 _FAMILY: Final = 3
 _HINT: Final = 2
-_LEAST_SURE: Final = 0.6
-_MOST_SURE: Final = 0.95
-_STEP: Final = 0.1
 
 _MONTHS: Final = (
     "january|february|march|april|may|june|july|august|september|october|november|december|"
@@ -69,22 +64,8 @@ _PHRASE: Final = (
     rf"|(?:in|since) (?:{_MONTHS}|(?:19|20)\d\d))(?![\w-])"
 )
 _LEADING: Final = {"why": "why", "when": "when", "who": "entity"} | dict.fromkeys(
-    [
-        "warum",
-        "wieso",
-        "weshalb",
-        "pourquoi",
-        "perché",
-        "perche",
-        "waarom",
-        "почему",
-        "dlaczego",
-        "varför",
-        "neden",
-        "niçin",
-    ],
-    "why",
-)
+    ("warum", "wieso", "weshalb", "pourquoi", "perché", "perche", "waarom", "почему", "dlaczego", "varför", "neden", "niçin"), "why"
+)  # fmt: skip
 _WHY_CJK: Final = re.compile("なぜ|何故|どうして|なんで|为什么|為什麼|为何|为啥|怎么会|왜|이유|원인|原因|理由")
 """Written without spaces: no border of a word is asked for."""
 
@@ -95,17 +76,9 @@ _WORDS: Final = {
 }
 
 
-class Intent(NamedTuple):
-    """An intent with its confidence, 0 to 1."""
-
-    name: str
-    confidence: float
-
-
 @functools.lru_cache(maxsize=1024)
-def classify(question: str) -> Intent:
-    """Classify a question; confidence is min(0.95, 0.6 + 0.1 · points)."""
-    # without any points the intent is ``what`` at 0.6; ties go to why, then when, then entity
+def classify(question: str) -> str:
+    """Return the intent of a question; ties go to why, then when, then entity."""
     points = {intent: _FAMILY * sum(bool(word.search(question)) for word in words) for intent, words in _WORDS.items()}
     points["why"] += _FAMILY * bool(_WHY_CJK.search(question))
     points["entity"] += _FAMILY * bool(re.search(_NAMED, question))
@@ -114,6 +87,4 @@ def classify(question: str) -> Intent:
     if first in _LEADING:
         points[_LEADING[first]] += _HINT
     best = max(INTENTS[:3], key=lambda intent: points[intent])
-    if not points[best]:
-        return Intent(WHAT, _LEAST_SURE)
-    return Intent(best, min(_MOST_SURE, _LEAST_SURE + _STEP * points[best]))
+    return best if points[best] else WHAT

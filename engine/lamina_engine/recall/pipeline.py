@@ -516,7 +516,7 @@ def _intent(view: View, request: Request) -> str | None:
         return None
     from lamina_engine.recall.intent import classify
 
-    return request.intent or classify(request.text).name
+    return request.intent or classify(request.text)
 
 
 def _has_types(view: View, types: tuple[str, ...]) -> bool:
