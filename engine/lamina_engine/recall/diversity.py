@@ -12,7 +12,7 @@ from lamina_engine.chunks.locations import locate
 from lamina_engine.index.view import View
 from lamina_engine.profiles import Profile
 from lamina_engine.recall.candidates import Candidates
-from lamina_engine.recall.pack import count_row_tokens
+from lamina_engine.recall.pack import count_row_tokens, pack
 from lamina_engine.recall.pages import BELOW, BLOCK
 from lamina_kernels.diversity import fitting_relevance, maximal_marginal_relevance, near_duplicates, slotted_lambda
 from lamina_kernels.layouts import F32, I64
@@ -181,7 +181,7 @@ def arrange(
     left = _NO_BUDGET if budget is None else budget
     most = -(-page.wanted // BLOCK) * BLOCK
     if len(head) < settings.least or settings.mmr >= 1.0:
-        chosen = _fit_budget(sizes, left, most)
+        chosen = pack(sizes.tolist(), most, left)
     else:
         rows = candidates.rows[head]
         vectors = head_vectors(view, rows)
@@ -192,22 +192,10 @@ def arrange(
             candidates.score[head], flat if vectors is None else vectors, sizes[: len(head)], left, lam, most
         )
         chosen = varied.tolist()
-        rest = _fit_budget(sizes[len(head) :], left - int(sizes[varied].sum()), most - len(chosen))
+        rest = pack(sizes[len(head) :].tolist(), most - len(chosen), left - int(sizes[varied].sum()))
         chosen += [len(head) + i for i in rest]
     kept, candidates, linked = _lower_siblings(candidates, [order[i] for i in chosen], linked)
     return kept[: page.wanted], candidates, linked
-
-
-def _fit_budget(sizes: I64, budget: int, k: int) -> list[int]:
-    """Return at most k positions in order, skipping those that exceed the remaining budget."""
-    kept: list[int] = []
-    for position, size in enumerate(sizes.tolist()):
-        if len(kept) >= k:
-            break
-        if size <= budget:
-            kept.append(position)
-            budget -= size
-    return kept
 
 
 def _lower_siblings(

@@ -21,7 +21,7 @@ from lamina_engine.errors import InvalidArgument
 from lamina_engine.profiles import Profile
 from lamina_engine.recall.explain import recompute
 from lamina_engine.recall.filters import All
-from lamina_engine.recall.pack import pack
+from lamina_engine.recall.pack import count_tokens, pack
 from lamina_engine.results import Chunk, Hit
 
 if TYPE_CHECKING:
@@ -95,8 +95,6 @@ NOTHING: Final = FactLane({}, ())
 def fact_lane(view: View, request: Request, selection: Selection, config: FactsConfig) -> FactLane:
     """Return what the facts answer; the view limits the facts."""
     settings = request.profile.facts
-    if not settings.weight or "facts" not in request.lanes or not view.snapshot.rows("facts"):
-        return NOTHING
     from lamina_engine.facts.intents import intents_from
     from lamina_engine.facts.questions import ask_view
 
@@ -136,7 +134,7 @@ def add_facts(view: View, request: Request, found: Sequence[Hit], answers: Seque
         hit = _fact_hit(facts[answer.row], FactHit(-1, rank, part, answer), request.profile)
         place = next((i for i, other in enumerate(hits) if other.score < hit.score), len(hits))
         hits.insert(place, hit)
-    kept = pack(range(len(hits)), request.k, request.token_budget, lambda place: hits[place].text)
+    kept = pack((count_tokens(hit.text) for hit in hits), request.k, request.token_budget)
     return [hits[place] for place in kept][request.offset :]
 
 

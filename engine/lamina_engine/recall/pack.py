@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -31,18 +32,16 @@ def count_tokens(text: str) -> int:
     return -(-(len(text) - wide) // _CHARS_PER_TOKEN) + wide
 
 
-def pack(rows: Sequence[int], k: int, budget: int | None, text_of: Callable[[int], str]) -> list[int]:
-    """Return at most ``k`` positions in order, skipping texts that exceed the remaining budget."""
-    if budget is None:
-        return list(range(min(k, len(rows))))
+def pack(sizes: Iterable[int], k: int, budget: int | None) -> list[int]:
+    """Return at most ``k`` positions in order, skipping sizes that exceed the remaining budget."""
+    left = math.inf if budget is None else budget
     kept: list[int] = []
-    for position, row in enumerate(rows):
-        if len(kept) == k or budget <= 0:
+    for position, size in enumerate(sizes):
+        if len(kept) >= k or left <= 0:
             break
-        tokens = count_tokens(text_of(row))
-        if tokens <= budget:
+        if size <= left:
             kept.append(position)
-            budget -= tokens
+            left -= size
     return kept
 
 

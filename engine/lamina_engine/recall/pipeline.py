@@ -30,7 +30,7 @@ from lamina_engine.recall.explain import Explained
 from lamina_engine.recall.factlane import FULL, NOTHING, FactLane, add_facts, fact_lane
 from lamina_engine.recall.filters import evaluate, live_mask, parse_filter
 from lamina_engine.recall.lanes import Lane, Selection, Words, cosines
-from lamina_engine.recall.pack import pack
+from lamina_engine.recall.pack import count_row_tokens, pack
 from lamina_engine.recall.pages import Page, first_page
 from lamina_engine.recall.relevance import LOOKED_AT, rate_rows
 from lamina_engine.recall.request import Request, make_request
@@ -325,7 +325,7 @@ def _rank(memory: Memory, view: View, request: Request, page: Page, *, with_fact
     selected = select(view, request, page)
     words, lanes, query, share, corrections, selection, whole, unknown = retrieve(memory, view, request, page, selected)
     facts = NOTHING
-    if profile.facts.weight and view.snapshot.rows("facts"):
+    if profile.facts.weight and "facts" in request.lanes and view.snapshot.rows("facts"):
         facts = fact_lane(view, request, selection, memory.config.facts)
         facts = facts if with_facts else facts._replace(alone=())
     near = _rows_by_time(view, request, selection) if not any(facts) else _NO_ROWS
@@ -446,11 +446,8 @@ def _rows_by_time(view: View, request: Request, selection: Selection) -> I64:
 
 
 def _pack(view: View, page: Page, candidates: Candidates, order: list[int]) -> list[int]:
-    def text_of(position: int) -> str:
-        row = candidates.rows[position : position + 1]
-        return str(view.snapshot.values("chunks", "text", row)[0])
-
-    return [order[i] for i in pack(order, page.wanted, page.budget, text_of)]
+    sizes = (int(count_row_tokens(view, candidates.rows[position : position + 1])[0]) for position in order)
+    return [order[i] for i in pack(sizes, page.wanted, page.budget)]
 
 
 def _describe(ranked: Ranked) -> Description:

@@ -7,10 +7,6 @@ from hypothesis import strategies as st
 from lamina_engine.recall.pack import count_tokens, pack
 
 
-def text(tokens: int) -> str:
-    return "x" * (4 * tokens)
-
-
 @pytest.mark.parametrize(
     ("value", "ref"),
     [
@@ -45,12 +41,12 @@ def test_token_counts(value: str, ref: int) -> None:
 def test_what_does_not_fit_is_skipped_and_what_follows_is_tried(
     sizes: tuple[int, ...], k: int, budget: int | None, ref: list[int]
 ) -> None:
-    assert pack(range(len(sizes)), k, budget, lambda row: text(sizes[row])) == ref
+    assert pack(sizes, k, budget) == ref
 
 
 @given(st.lists(st.integers(1, 50), max_size=12), st.integers(1, 12), st.integers(1, 200))
 def test_a_budget_is_kept_in_order_and_nothing_more_would_fit(sizes: list[int], k: int, budget: int) -> None:
-    got = pack(range(len(sizes)), k, budget, lambda row: text(sizes[row]))
+    got = pack(sizes, k, budget)
     left = budget - sum(sizes[i] for i in got)
     assert left >= 0
     assert got == sorted(got)
