@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.graph import walks
-from lamina_engine.graph.walks import CONTRADICTS
+from lamina_engine.graph.walks import CONTRADICTS, AdjacentRows
 from lamina_engine.index import nodes
 from lamina_engine.profiles import INDEX
 from lamina_engine.recall.candidates import Candidates
@@ -31,7 +31,6 @@ from lamina_engine.recall.score import blend_rows, row_factors, score_rows
 from lamina_kernels.layouts import F64, I64
 
 if TYPE_CHECKING:
-    from lamina_engine.graph.walks import AdjacentRows
     from lamina_engine.index.view import View
     from lamina_engine.memory import Memory
     from lamina_engine.profiles import Graph
@@ -178,11 +177,9 @@ def _neighbours_of(
     view: View, request: Request, selection: Selection, c: Candidates, hits: I64, taken: I64
 ) -> tuple[AdjacentRows, F64, I64]:
     """Return the rows next to hits, their semantic scores, and the places to bring or raise."""
-    from lamina_engine.graph.walks import find_adjacent, select_adjacent
-
     settings = request.profile.neighbours
     rows = c.rows[hits]
-    near = find_adjacent(view, rows, settings.relations)
+    near = walks.find_adjacent(view, rows, settings.relations)
     semantic = (settings.share * c.semantic[hits])[near.owners]
     own = _own_matches(c, near.rows)
     seen = isin_sorted(np.sort(rows), near.rows)
@@ -190,7 +187,7 @@ def _neighbours_of(
     free = np.flatnonzero(open_ & ~seen & mask_allowed(selection, near.rows))
     scores = blend_rows(view, request, near.rows, semantic, c.scale)
     picked = free[
-        select_adjacent(view, near.only(free), scores[free], semantic[free], settings.most, best=settings.best)
+        walks.select_adjacent(view, near.only(free), scores[free], semantic[free], settings.most, best=settings.best)
     ]
     if settings.raised:
         semantic = np.maximum(semantic, np.where(seen, 0.0, own))
@@ -216,9 +213,7 @@ def _greatest_of_each(rows: I64, semantic: F64, places: I64) -> I64:
 
 
 def _describe_neighbour(view: View, near: AdjacentRows, semantic: F64, ceiling: float, position: int) -> LinkedHit:
-    from lamina_engine.graph.walks import trace_step
-
-    found = describe_path(int(near.rows[position]), float(semantic[position]), [trace_step(view, near, position)])
+    found = describe_path(int(near.rows[position]), float(semantic[position]), [walks.trace_step(view, near, position)])
     return found if math.isinf(ceiling) else replace(found, ceiling=ceiling)
 
 
@@ -276,9 +271,7 @@ def _follow_links(
     rows = nodes.state_of(view).rows[walk.nodes]
     places = np.flatnonzero((walk.hops > 0) & mask_allowed(selection, rows))
     rows = rows[places]
-    at = np.minimum(np.searchsorted(c.rows, rows), len(c.rows) - 1)
-    known = c.rows[at] == rows
-    own = np.where(known, c.semantic[at], 0.0)
+    known, own = isin_sorted(c.rows, rows), _own_matches(c, rows)
     own[~known] = matches(rows[~known])
     marked = walks.mark_contradicted(view, walk)[places] != 0
     # what contradicts is shown, not raised; a list of links stands below what it points to

@@ -23,7 +23,7 @@ from lamina_engine.recall.time_window import WindowCandidates, require_window
 from lamina_kernels.layouts import F32
 
 if TYPE_CHECKING:
-    from lamina_engine.embed.protocol import Embedder
+    from lamina_engine.embed.bundled import WordLlamaEmbedder
     from lamina_engine.memory import Memory
     from lamina_engine.recall.clauses import Operators
     from lamina_engine.recall.spelling import Corrections
@@ -178,27 +178,29 @@ def _query_vector(memory: Memory, view: View, request: Request, question: _Quest
     vector = request.vector
     if vector is None:
         memory.check_space(view.snapshot, None)
-        embedder = memory.embedder_for(view.snapshot.space)
-        if _is_word_table(view):
+        if (table := _word_table(memory, view)) is not None:
             words = question.words if "lexical" in request.lanes else weigh(view, request, question.terms)
-            vector = _weigh_words(embedder, request.text, words, question.corrections)
-        vector = embedder.embed_query(request.text) if vector is None else vector
+            vector = _weigh_words(table, request.text, words, question.corrections)
+        vector = memory.embedder_for(view.snapshot.space).embed_query(request.text) if vector is None else vector
     return vector if np.count_nonzero(vector) else None
 
 
-def _is_word_table(view: View) -> bool:
-    return view.snapshot.space is not None and view.snapshot.space.identity.startswith(WORD_TABLE)
+def _word_table(memory: Memory, view: View) -> WordLlamaEmbedder | None:
+    """Return the model of a space that is a table of words; None for any other."""
+    space = view.snapshot.space
+    if space is None or not space.identity.startswith(WORD_TABLE):
+        return None
+    from lamina_engine.embed.bundled import WordLlamaEmbedder
+
+    embedder = memory.embedder_for(space)
+    return embedder if isinstance(embedder, WordLlamaEmbedder) else None
 
 
-def _weigh_words(embedder: Embedder, text: str, asked: Words, corrections: Corrections) -> F32 | None:
+def _weigh_words(embedder: WordLlamaEmbedder, text: str, asked: Words, corrections: Corrections) -> F32 | None:
     """Return a question's vector, its words weighed by rarity; None where all are stop words."""
     # A model that reads sentences weighs words by itself; a mean of word vectors is mostly what every question has. What
     # is stored depends on its text alone, so only the question is weighed. A misspelt word has the vector of its pieces,
     # which means something else: the nearest word stands for it, and a word that neither rows nor table know counts nothing.
-    from lamina_engine.embed.bundled import WordLlamaEmbedder
-
-    if not isinstance(embedder, WordLlamaEmbedder):
-        return None
     if corrections:
         from lamina_engine.recall.spelling import corrected_text
 
@@ -217,14 +219,11 @@ def _correct(memory: Memory, view: View, request: Request, words: Words) -> Corr
 
     operators = [clause.text for clause in request.parsed.clauses] if request.parsed is not None else []
     found = find_corrections(view, query_analyzer(), request.text, words.unknown, operators)
-    if not found or not _is_word_table(view):
+    table = _word_table(memory, view) if found else None
+    if table is None:
         return found
-    from lamina_engine.embed.bundled import WordLlamaEmbedder
-
-    embedder = memory.embedder_for(view.snapshot.space)
-    if isinstance(embedder, WordLlamaEmbedder):  # a word of its own is no misspelling: "phone" where no row has one
-        found = {word: nearest for word, nearest in found.items() if not embedder.has_word(word)}
-    return found
+    # a word of its own is no misspelling: "phone" where no row has one
+    return {word: nearest for word, nearest in found.items() if not table.has_word(word)}
 
 
 @functools.lru_cache(maxsize=32)

@@ -28,7 +28,6 @@ from lamina_engine.clock import Instant
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.index import nodes
 from lamina_engine.index.analysis import query_analyzer
-from lamina_engine.index.scoring import Bm25
 from lamina_engine.index.vectors import as_query
 from lamina_engine.index.view import View
 from lamina_engine.profiles import Boosts, Diversity, Profile, Siblings
@@ -36,6 +35,7 @@ from lamina_engine.recall.lanes import Words
 from lamina_engine.recall.pack import count_row_tokens
 from lamina_engine.recall.pipeline import recall, recall_rows
 from lamina_engine.recall.relevance import ENOUGH
+from lamina_engine.recall.retrieval import bm25_of
 from lamina_engine.recall.sessions import agent_codes
 from lamina_engine.results import Story
 from lamina_kernels.distances import angular_distance
@@ -140,7 +140,7 @@ def chain(
     if seeds is None:
         view, rows, reason = _find_seeds(memory, str(query), settings, options)
     else:
-        view = memory.view() if as_of is None else _past_view(memory, as_of, tz)
+        view = memory.view() if as_of is None else memory.view().at(memory.moment(as_of, "as_of", tz))
         rows, reason = np.array(find_rows(view, list(seeds)), np.int64), None
     matches = _Matches(view, query, direct, rows, settings.lexical)
     depth = min(settings.chains.depth, _LIVING_HOPS[settings.chains.hop_decay][direction])
@@ -211,11 +211,6 @@ def _find_seeds(
         return found.view, found.rows[strong], None
     about = found.rows[strong & (found.confidences >= ENOUGH)]
     return found.view, about, None if about.size else "no chunk of a session is about the question"
-
-
-def _past_view(memory: Memory, as_of: Instant, tz: str | None) -> View:
-    now = memory.view()
-    return now.at(memory.moment(as_of, "as_of", tz))
 
 
 # ---------------------------------------------------------------------- the walk
@@ -340,9 +335,8 @@ class _Matches:
         """Return the weighted share of the question's words; 0 where there are none."""
         if not self._query or not len(rows):
             return np.zeros(len(rows))
-        p = self._lexical
-        bm25 = Bm25(k1=p.k1, b=p.b, body=p.body, header=p.header, context=p.context, surface=p.surface)
-        words = Words(self._view, query_analyzer().query(self._query, self._view.languages), bm25)
+        terms = query_analyzer().query(self._query, self._view.languages)
+        words = Words(self._view, terms, bm25_of(self._lexical))
         return words.score(rows) / words.ceiling if words.ceiling else np.zeros(len(rows))
 
 
