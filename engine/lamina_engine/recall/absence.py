@@ -1,6 +1,6 @@
 """Absence of a chunk from a recall: the stage at which it lost, with its numbers.
 
-The recall is run as it was asked, and what each of its stages let through is read, first stage first (`STAGES`). No number
+The recall is run as it was asked, and what each of its stages let through is read, first stage first (`Stage`). No number
 is computed by another formula: a chunk that no lane gave is scored as if one had (`lamina_engine.recall.pipeline.Ranking`).
 What would bring it in is tried before it is said: see `lamina_engine.recall.remedies`.
 """
@@ -8,7 +8,7 @@ What would bring it in is tried before it is said: see `lamina_engine.recall.rem
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 import msgspec
 import numpy as np
@@ -39,10 +39,6 @@ Stage = Literal[
     "unwritten", "state", "filter", "candidates", "lanes", "score", "folded", "source", "variety", "budget", "k", "offset",
     "confidence", "hit",
 ]  # fmt: skip
-STAGES: Final[tuple[Stage, ...]] = (
-    "unwritten", "state", "filter", "candidates", "lanes", "score", "folded", "source", "variety", "budget", "k", "offset",
-    "confidence", "hit",
-)  # fmt: skip
 """In the order of a recall."""
 Arguments = Mapping[str, Any]
 """Of a recall, the query among them."""
@@ -77,8 +73,7 @@ class Absence(Struct, frozen=True, kw_only=True):
     query: str
     profile: str
     stage: Stage
-    """Where it lost: ``unwritten``, ``state``, ``filter``, ``candidates``, ``lanes``, ``score``, ``folded``, ``source``,
-    ``variety``, ``budget``, ``k``, ``offset`` or ``confidence``; ``hit`` where it did not."""
+    """Where it lost; ``hit`` where it did not."""
     reason: str
     """The same in words."""
     rank: int | None = None

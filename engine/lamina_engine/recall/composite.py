@@ -87,7 +87,6 @@ class Weights(NamedTuple):
 
 
 BALANCED: Final = Weights()
-BY_MATCH: Final = Weights(0.7, 0.15, 0.15)
 BY_RECENCY: Final = Weights(0.1, 0.7, 0.2)
 """For questions that ask for the newest; replaces the profile's weights."""
 
@@ -279,7 +278,7 @@ def score_composite(
     # the third value has the inputs of `recompute_composite` by position; where a question asks for the newest,
     # hand-offs, decisions and progress come first among the k best
     settings = request.profile.composite
-    if not settings.on or not order:
+    if not order:
         return c, order, {}
     newest = asks_for_newest(request.text)
     weights = BY_RECENCY if newest else Weights(settings.match, settings.recency, settings.confidence)

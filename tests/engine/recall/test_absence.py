@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
@@ -13,7 +13,7 @@ import lamina
 from lamina import FixedClock, Vault
 from lamina_engine.embed.bundled import WordLlamaEmbedder
 from lamina_engine.profiles import BUILT_IN
-from lamina_engine.recall.absence import STAGES, Absence, drop_parts
+from lamina_engine.recall.absence import Absence, Stage, drop_parts
 from lamina_engine.recall.explain import recompute
 
 TOPICS = ("harbour crane", "orchard press", "night train", "stone bridge", "paper mill", "copper mine", "salt road")
@@ -27,6 +27,8 @@ FILTERS: tuple[dict[str, Any] | None, ...] = (
     {"AND": [{"project": "south"}, {"created_at": {"gte": "2026-01-10", "lt": "2026-02-20"}}]},
     {"NOT": {"type": "note"}}, {"NOT": [{"project": "north"}, {"tags": {"contains": "urgent"}}]},
 )  # fmt: skip
+
+STAGES = get_args(Stage)
 
 
 @pytest.fixture(scope="module")

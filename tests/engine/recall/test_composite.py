@@ -93,9 +93,11 @@ def test_golden_blend() -> None:
     found = composite(traits(age_days=60))
     assert (found.recency, found.confidence) == (0.5, 0.25)
     assert found.blend == pytest.approx(0.5875)
-    assert composite(traits(age_days=60), c.BY_MATCH).blend == pytest.approx(0.7 * 0.8 + 0.15 * 0.5 + 0.15 * 0.25)
+    assert composite(traits(age_days=60), c.Weights(0.7, 0.15, 0.15)).blend == pytest.approx(
+        0.7 * 0.8 + 0.15 * 0.5 + 0.15 * 0.25
+    )
     assert composite(traits(age_days=60), c.BY_RECENCY).blend == pytest.approx(0.08 + 0.35 + 0.05)
-    for weights in (c.BALANCED, c.BY_MATCH, c.BY_RECENCY):
+    for weights in (c.BALANCED, c.BY_RECENCY):
         assert sum(weights) == pytest.approx(1.0)
 
 
