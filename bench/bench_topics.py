@@ -86,7 +86,7 @@ def bench_lamina(benchmark: BenchmarkFixture, load: Callable[[str, str], Labelle
     found = _load(benchmark, load, label, model)
 
     def topics() -> Labels:
-        return fill_labels(found.vectors, partition(found.vectors, Settings(), threshold=None))
+        return fill_labels(found.vectors, partition(found.vectors.copy, Settings(), threshold=None))
 
     _describe(benchmark, "Lamina, topics", label, model, found, repeat(benchmark, topics, rounds=3, warm=1))
 

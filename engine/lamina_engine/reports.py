@@ -41,6 +41,15 @@ class Progress(Report):
 ProgressListener = Callable[[Progress], None]
 
 
+def ticker(
+    progress: ProgressListener | None, stage: str, begin: int = 0, end: int = 100
+) -> Callable[[float], None] | None:
+    """Return what reports a part of a stage, in percent, by the share of it that is done."""
+    if progress is None:
+        return None
+    return lambda share: progress(Progress(stage, int(begin + (end - begin) * share)))
+
+
 class ProgressReporter:
     """Turns counts into `Progress` with a rate, for a listener.
 

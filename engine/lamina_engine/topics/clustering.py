@@ -43,7 +43,7 @@ from lamina_engine.topics.generation import (
 )
 from lamina_engine.topics.hdbscan import EXACT_ROWS
 from lamina_engine.topics.naming import Names, name_topics, resolve_namer
-from lamina_engine.topics.partition import Method, Partition, Selection, Settings, fill_labels, partition_lazily
+from lamina_engine.topics.partition import Method, Partition, Selection, Settings, fill_labels, partition
 from lamina_engine.topics.parts import partition_by_parts
 from lamina_engine.topics.points import unit_rows
 from lamina_kernels.layouts import F32, I64
@@ -112,7 +112,7 @@ class _Run:
     def partition(self, rows: I64, threshold: float | None, *, sample: bool = False) -> Partition:
         """Return the topics of some rows; their vectors are read as often as is needed."""
         progress = self._of_sample if sample and self.progress is not None else self.progress
-        return partition_lazily(
+        return partition(
             lambda: self.vectors(rows), self.settings, threshold=threshold, threads=self.threads, progress=progress
         )
 

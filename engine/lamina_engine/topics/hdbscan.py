@@ -6,7 +6,6 @@ Everything up to the dendrogram depends on ``min_samples`` and the metric alone 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 from lamina_engine.arguments import whole_of
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.executor import usable_cpus
-from lamina_engine.reports import Progress, ProgressListener
+from lamina_engine.reports import Progress, ProgressListener, ticker
 from lamina_engine.topics.approx.joining import join_probed
 from lamina_engine.topics.approx.probing import probe
 from lamina_engine.topics.points import Metric, as_points
@@ -115,17 +114,17 @@ def grow(
     approximate = method == "approx" or (method == "auto" and n > EXACT_ROWS)
     arithmetic = arithmetic or fastest()
     k = min(min_samples, n - 1)
-    team = ThreadTeam(threads or usable_cpus(), _ticker("neighbours", progress))
+    team = ThreadTeam(threads or usable_cpus(), ticker(progress, "neighbours"))
     if approximate:
         probed = probe(points, arithmetic, k, min(n - 1, max(16, 2 * k)), team, centred=metric == "euclidean")
         neighbors = probed.neighbors
-        team.tick = _ticker("spanning tree", progress)
+        team.tick = ticker(progress, "spanning tree")
         tree = join_probed(points, probed, team)
     else:
         packed = pack_for_proofs(points, k, arithmetic, team, centred=metric == "euclidean")
         survey = PairBounds(points, packed, team)
         neighbors = nearest(points, packed, k, list_length(packed.arithmetic, k, n), team, survey)
-        team.tick = _ticker("spanning tree", progress)
+        team.tick = ticker(progress, "spanning tree")
         tree = spanning_tree(points, packed, neighbors, team, survey)
     return Hierarchy("approx" if approximate else "exact", neighbors.core, tree, merge_tree(tree, ties))
 
@@ -190,14 +189,6 @@ def _trivial(n: int) -> Hierarchy:
         "exact", np.zeros(n), SpanningTree(rows, rows, np.empty(0)),
         MergeTree(np.full(n, -1), np.empty(0), np.ones(n, np.int64)),
     )  # fmt: skip
-
-
-def _ticker(
-    stage: Literal["neighbours", "spanning tree"], progress: ProgressListener | None
-) -> Callable[[float], None] | None:
-    if progress is None:
-        return None
-    return lambda share: progress(Progress(stage, int(100 * share)))
 
 
 def _check(*, min_samples: int, metric: str, method: str, threads: int | None) -> None:

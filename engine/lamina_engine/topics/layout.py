@@ -7,13 +7,12 @@ same bytes on any number of threads: a row's move depends on where all rows stoo
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
 from typing import Final
 
 import numpy as np
 
 from lamina_engine.executor import usable_cpus
-from lamina_engine.reports import Progress, ProgressListener
+from lamina_engine.reports import ProgressListener, ticker
 from lamina_engine.topics.approx.probing import nearest_cells, probe
 from lamina_engine.topics.points import as_points
 from lamina_kernels.hdbscan.packed import fastest, make_frame, pack_others
@@ -85,7 +84,7 @@ def lay_out(vectors: F32, *, threads: int | None = None, progress: ProgressListe
     places = principal(vectors)
     if n < 4:
         return places
-    team = ThreadTeam(threads or usable_cpus(), _ticker(progress, 0, 40))
+    team = ThreadTeam(threads or usable_cpus(), ticker(progress, "map", 0, 40))
     points = as_points(vectors, "cosine")
     k = min(_NEIGHBOURS, n - 1)
     found = probe(points, fastest(), k, min(n - 1, _NEIGHBOURS + 1), team, centred=False).neighbors
@@ -98,7 +97,7 @@ def lay_out(vectors: F32, *, threads: int | None = None, progress: ProgressListe
     near, rates = np.empty(int(indptr[-1]), np.int32), np.empty(int(indptr[-1]), np.float32)
     unite(rows, weights, 1.0 / steps, indptr, near, rates)
     del rows, weights
-    team.tick = _ticker(progress, 40, 100)
+    team.tick = ticker(progress, "map", 40, 100)
     _move(indptr, near, rates, places, 0, steps, team)
     return places
 
@@ -155,9 +154,3 @@ def _move(indptr: I64, near: I32, rates: F32, places: F32, first: int, steps: in
             places[begin:end] = out[begin:end]
         if tick is not None:
             tick((step + 1) / steps)
-
-
-def _ticker(progress: ProgressListener | None, begin: int, end: int) -> Callable[[float], None] | None:
-    if progress is None:
-        return None
-    return lambda share: progress(Progress("map", int(begin + (end - begin) * share)))

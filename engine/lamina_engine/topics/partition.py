@@ -19,7 +19,7 @@ from typing import Final, Literal, NamedTuple, cast, get_args
 import numpy as np
 
 from lamina_engine.arguments import whole_of
-from lamina_engine.reports import Progress, ProgressListener
+from lamina_engine.reports import ProgressListener, ticker
 from lamina_engine.topics.approx.probing import probe
 from lamina_engine.topics.assignment import assign_positions, calibrate, directions, sum_by_label
 from lamina_engine.topics.hdbscan import EXACT_ROWS, Way, check_choice, check_cut, grow
@@ -86,8 +86,7 @@ def _neighbors(
     """Return the rows of the nearest neighbours, and their weights, each (n, count)."""
     n = len(vectors)
     points = as_points(vectors, "cosine")
-    tick = None if progress is None else lambda share: progress(Progress("smoothing", int(100 * share)))
-    team = ThreadTeam(threads or os.cpu_count() or 1, tick)
+    team = ThreadTeam(threads or os.cpu_count() or 1, ticker(progress, "smoothing"))
     # so many neighbours lie too close to each other for the margins of eight bits
     arithmetic = cast("Arithmetic", fastest().replace("int8", "int16"))
     if method == "approx" or (method == "auto" and n > EXACT_ROWS):
@@ -268,23 +267,6 @@ class Partition:
 
 
 def partition(
-    rows: F32,
-    settings: Settings,
-    *,
-    threshold: float | None,
-    threads: int | None = None,
-    progress: ProgressListener | None = None,
-) -> Partition:
-    """Return the partition of unit rows.
-
-    Notes
-    -----
-    What smoothing brought in keeps to the threshold: rows beyond it are left out again.
-    """
-    return partition_lazily(rows.copy, settings, threshold=threshold, threads=threads, progress=progress)
-
-
-def partition_lazily(
     read: Callable[[], F32],
     settings: Settings,
     *,
@@ -292,7 +274,10 @@ def partition_lazily(
     threads: int | None = None,
     progress: ProgressListener | None = None,
 ) -> Partition:
-    """Return the partition of unit rows that are read on demand: one copy at a time."""
+    """Return the partition of unit rows that are read on demand: one copy at a time.
+
+    Smoothing changes that copy. What smoothing brought in keeps to the threshold: rows beyond it are left out again.
+    """
     settings.check()
     if threads is not None:
         whole_of(threads, "threads", instead=", or None for all cores")

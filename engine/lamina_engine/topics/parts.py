@@ -66,7 +66,7 @@ class PartClusterer:
 
     def __call__(self, rows: F32) -> PartTopics:
         """Return the topics of unit rows."""
-        found = partition(rows, self._settings, threshold=self._settings.threshold, threads=self._threads)
+        found = partition(rows.copy, self._settings, threshold=self._settings.threshold, threads=self._threads)
         return PartTopics(
             found.labels, found.probabilities, found.centroids, found.layers.persistence[found.clusters], found.threshold
         )  # fmt: skip

@@ -54,7 +54,7 @@ def test_equal_rows_and_rows_without_a_direction_end_in_some_part() -> None:
 
 def test_topics_of_parts_are_those_of_everything(mixture: tuple[F32, list[int]]) -> None:
     rows, owners = mixture
-    whole = partition(rows, Settings(), threshold=None)
+    whole = partition(rows.copy, Settings(), threshold=None)
     found = by_parts(rows)
     assert len(whole.centroids) == 40
     assert abs(len(found.centroids) - 40) <= 2

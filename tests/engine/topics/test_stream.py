@@ -95,4 +95,4 @@ def _batch_labels(memory: Memory) -> I64:
 
     view = memory.view()
     vectors = unit_rows(view.vectors.gather(usable_rows(view)))
-    return fill_labels(vectors, partition(vectors, Settings(), threshold=None))
+    return fill_labels(vectors, partition(vectors.copy, Settings(), threshold=None))
