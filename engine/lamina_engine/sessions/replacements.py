@@ -149,7 +149,13 @@ class _Clause(NamedTuple):
     @property
     def phrases(self) -> list[list[str]]:
         """Words of what it is about that stand together, but for qualifiers."""
-        return _split_phrases(self.text)
+        phrases: list[list[str]] = [[]]
+        for word in re.findall(r"[^\W_]+|,", _QUALIFIED.sub(" , ", self.text)):
+            if stems := content_words(word):
+                phrases[-1] += stems
+            else:
+                phrases.append([])
+        return [phrase for phrase in phrases if phrase]
 
 
 @after_fork.track_property_locks
@@ -399,17 +405,6 @@ def _is_named_alike(clause: _Clause, other: _Clause) -> bool:
         one[i : i + 2] == two[j : j + 2] and (i == 0 or j == 0 or one[i - 1] == two[j - 1])
         for one in here for two in there for i in range(len(one) - 1) for j in range(len(two) - 1)
     )  # fmt: skip
-
-
-def _split_phrases(text: str) -> list[list[str]]:
-    """Return the words that say what a text is about, as they stand together."""
-    phrases: list[list[str]] = [[]]
-    for word in re.findall(r"[^\W_]+|,", _QUALIFIED.sub(" , ", text)):
-        if stems := content_words(word):
-            phrases[-1] += stems
-        else:
-            phrases.append([])
-    return [phrase for phrase in phrases if phrase]
 
 
 def _read_ended(sentence: str) -> Iterator[tuple[frozenset[str], frozenset[str]]]:

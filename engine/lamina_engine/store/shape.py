@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -90,20 +90,18 @@ def _strange(path: Path, mode: int, wanted: str) -> VaultCorrupt:
 
 
 def own_files(folder: Path, form: re.Pattern[str]) -> Iterator[Path]:
-    """Yield a real folder's regular files whose names match, by name; nothing for a link."""
-    if (mode := _mode(os.fspath(folder))) is None or not stat.S_ISDIR(mode):
-        return
-    with os.scandir(folder) as entries:
-        names = sorted(e.name for e in entries if form.fullmatch(e.name) and e.is_file(follow_symlinks=False))
-    for name in names:
-        yield folder / name
+    """Return a real folder's regular files whose names match, by name; none for a link."""
+    return _own(folder, form, os.DirEntry.is_file)
 
 
 def own_folders(folder: Path, form: re.Pattern[str]) -> Iterator[Path]:
-    """Yield a real folder's real subfolders whose names match, by name."""
+    """Return a real folder's real subfolders whose names match, by name."""
+    return _own(folder, form, os.DirEntry.is_dir)
+
+
+def _own(folder: Path, form: re.Pattern[str], is_wanted: Callable[..., bool]) -> Iterator[Path]:
     if (mode := _mode(os.fspath(folder))) is None or not stat.S_ISDIR(mode):
         return
     with os.scandir(folder) as entries:
-        names = sorted(e.name for e in entries if form.fullmatch(e.name) and e.is_dir(follow_symlinks=False))
-    for name in names:
-        yield folder / name
+        names = sorted(e.name for e in entries if form.fullmatch(e.name) and is_wanted(e, follow_symlinks=False))
+    yield from (folder / name for name in names)
