@@ -182,8 +182,46 @@ class VectorBlocks:
         mask: Mask | None = None,
         floor: float | None = None,
     ) -> Nearest:
-        """Return the k nearest of some rows, exactly; see `scan`."""
-        return scan(self, query, k, start=start, stop=stop, mask=mask, floor=floor)
+        """Return the k nearest of rows [start, stop), exactly.
+
+        Parameters
+        ----------
+        query : float32 (d,)
+            Finite. One that is all zero is near to nothing.
+        k : int
+            Number of rows wanted; > 0.
+        start, stop : int
+            Range of rows; all unless given.
+        mask : bool or uint8 (>= stop,), optional
+            Nonzero where a row may be returned, indexed by row.
+        floor : float, optional
+            A score that k rows elsewhere reach: rows that score less may be left out.
+
+        Raises
+        ------
+        InvalidArgument
+            A query that does not fit, ``k`` < 1, a range outside the log, or a mask that ends before ``stop``.
+
+        Notes
+        -----
+        Single-precision products find the finalists, exact ones rank them. A product of d terms computed in any order is
+        off by at most gamma = d u / (1 - d u), u = 2^-24, times the norms; the k best by value are therefore among the rows
+        whose single-precision product is within 2 gamma of the k-th largest. O(n d).
+
+        References
+        ----------
+        .. [1] N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2002, section 3.1.
+        """
+        vector, begin, end = check_request(self, query, k, start, stop, mask)
+        if not vector.any():
+            return Nearest.nothing()
+        if mask is None:
+            finalists = _finalists_of_one(self, begin, end, vector, k, floor or 0.0)
+        else:
+            finalists = _finalists_of_few(self, begin, end, vector, k, mask)
+        if finalists is None:
+            finalists = _finalists(self, _pieces(self, begin, end, mask), vector, k)
+        return Nearest.best(finalists, self.dots_of(finalists, vector), k)
 
     def present(self, rows: Rows) -> NDArray[np.bool_]:
         """Return bool (m,): False where a row is all zero, that is, has no vector."""
@@ -267,60 +305,6 @@ def have_vectors(blocks: VectorBlocks, rows: Rows, scores: F32) -> NDArray[np.bo
     doubtful = np.flatnonzero(~have)
     have[doubtful] = blocks.present(rows[doubtful])
     return have
-
-
-def scan(
-    blocks: VectorBlocks,
-    query: F32,
-    k: int,
-    *,
-    start: int = 0,
-    stop: int | None = None,
-    mask: Mask | None = None,
-    floor: float | None = None,
-) -> Nearest:
-    """Return the k nearest of rows [start, stop), exactly.
-
-    Parameters
-    ----------
-    blocks : VectorBlocks
-        The vectors.
-    query : float32 (d,)
-        Finite. One that is all zero is near to nothing.
-    k : int
-        Number of rows wanted; > 0.
-    start, stop : int
-        Range of rows; all unless given.
-    mask : bool or uint8 (>= stop,), optional
-        Nonzero where a row may be returned, indexed by row.
-    floor : float, optional
-        A score that k rows elsewhere reach: rows that score less may be left out.
-
-    Raises
-    ------
-    InvalidArgument
-        A query that does not fit, ``k`` < 1, a range outside the log, or a mask that ends before ``stop``.
-
-    Notes
-    -----
-    Single-precision products find the finalists, exact ones rank them. A product of d terms computed in any order is
-    off by at most gamma = d u / (1 - d u), u = 2^-24, times the norms; the k best by value are therefore among the rows
-    whose single-precision product is within 2 gamma of the k-th largest. O(n d).
-
-    References
-    ----------
-    .. [1] N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2002, section 3.1.
-    """
-    vector, begin, end = check_request(blocks, query, k, start, stop, mask)
-    if not vector.any():
-        return Nearest.nothing()
-    if mask is None:
-        finalists = _finalists_of_one(blocks, begin, end, vector, k, floor or 0.0)
-    else:
-        finalists = _finalists_of_few(blocks, begin, end, vector, k, mask)
-    if finalists is None:
-        finalists = _finalists(blocks, _pieces(blocks, begin, end, mask), vector, k)
-    return Nearest.best(finalists, blocks.dots_of(finalists, vector), k)
 
 
 class _Piece(NamedTuple):

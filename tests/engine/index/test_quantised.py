@@ -17,7 +17,7 @@ from lamina_engine.errors import InvalidArgument, LaminaError
 from lamina_engine.index import fastscan, helper, quantised
 from lamina_engine.index.helper import claim_helper
 from lamina_engine.index.quantised import QuantisedIndex, VectorsDamaged, covered_rows, train_rows
-from lamina_engine.index.vectors import F32, Nearest, VectorBlocks, scan, search
+from lamina_engine.index.vectors import F32, Nearest, VectorBlocks, search
 
 
 @functools.cache
@@ -66,7 +66,7 @@ def recall_at_10(matrix: F32, queries: F32) -> float:
     assert index.rows == covered_rows(len(matrix))
     hits = 0
     for query in queries:
-        ref, got = scan(blocks, query, 10), search(blocks, index, query, 10)
+        ref, got = blocks.scan(query, 10), search(blocks, index, query, 10)
         hits += len(np.intersect1d(ref.rows, got.rows))
         same = np.isin(got.rows, ref.rows)
         np.testing.assert_array_equal(got.scores[same], ref.scores[np.isin(ref.rows, got.rows)])
@@ -203,7 +203,7 @@ def test_rows_without_a_vector_never_surface() -> None:
         got = search(blocks, index, query, 50)
         assert len(got.rows) == 50
         assert present[got.rows].all()
-        hits += len(np.intersect1d(got.rows, scan(blocks, query, 50).rows))
+        hits += len(np.intersect1d(got.rows, blocks.scan(query, 50).rows))
     assert hits >= 0.95 * 2000  # half of the queries are far from everything
 
 
@@ -219,7 +219,7 @@ def test_filters_and_past_watermarks(monkeypatch: pytest.MonkeyPatch) -> None:
         filtered = search(blocks, index, query, 10, live=mask, n_rows=40_000)
         assert mask[filtered.rows].all()
         assert filtered.rows.max() < 40_000
-        hits += len(np.intersect1d(filtered.rows, scan(blocks, query, 10, mask=mask, stop=40_000).rows))
+        hits += len(np.intersect1d(filtered.rows, blocks.scan(query, 10, mask=mask, stop=40_000).rows))
     assert hits >= 0.99 * 500
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.index import vectors
-from lamina_engine.index.vectors import F32, Mask, VectorBlocks, scan
+from lamina_engine.index.vectors import F32, Mask, VectorBlocks
 from lamina_kernels.distances import exact_dots, fill_exact_dots, gather_dots, gather_exact_dots, row_dots
 from tests.oracles.vectors import by_hand, check_equal, split, unit
 
@@ -30,7 +30,7 @@ def test_segments_do_not_matter(rows: int, cuts: list[int], k: int, copies: int,
     ]
     matrix[::7] = 0
     query = unit(1, 5, seed + 1)[0]
-    check_equal(by_hand(matrix, query, k), scan(split(matrix, cuts), query, k))
+    check_equal(by_hand(matrix, query, k), split(matrix, cuts).scan(query, k))
 
 
 @settings(max_examples=40)
@@ -56,7 +56,7 @@ def test_finalists_hold_the_best_where_products_nearly_tie(dim: int) -> None:
     base = unit(1, dim, 3)[0]
     noise = np.random.default_rng(4).integers(-2, 3, (1500, dim)) * np.spacing(base)
     matrix = (base + noise).astype(np.float32)
-    check_equal(by_hand(matrix, base, 10), scan(split(matrix, [700, 701]), base, 10))
+    check_equal(by_hand(matrix, base, 10), split(matrix, [700, 701]).scan(base, 10))
 
 
 @pytest.mark.parametrize("dim", [64, 257, 1536])
@@ -68,7 +68,7 @@ def test_finalists_hold_the_best_where_single_precision_is_noise(dim: int) -> No
     rows -= np.outer(rows @ query, query) / (query @ query)
     matrix, query = (np.round(rows * 2.0**24) / 2.0**24).astype(np.float32), query.astype(np.float32)
     ref = by_hand(matrix, query, 10)
-    check_equal(ref, scan(split(matrix, [700, 701]), query, 10))
+    check_equal(ref, split(matrix, [700, 701]).scan(query, 10))
     for products in (np.vecdot(matrix, query), matrix @ query):
         fast = np.lexsort((-np.arange(1500), -products))[:10]
         assert not np.array_equal(fast, ref.rows)  # the case is not an easy one
@@ -76,15 +76,15 @@ def test_finalists_hold_the_best_where_single_precision_is_noise(dim: int) -> No
 
 def test_equal_scores_put_the_higher_row_first() -> None:
     matrix = np.repeat(unit(3, 8), 5, axis=0)
-    got = scan(split(matrix, [7]), matrix[6], 5)
+    got = split(matrix, [7]).scan(matrix[6], 5)
     np.testing.assert_array_equal(got.rows, [9, 8, 7, 6, 5])
-    got = scan(split(matrix, [7]), matrix[6], 3)
+    got = split(matrix, [7]).scan(matrix[6], 3)
     np.testing.assert_array_equal(got.rows, [9, 8, 7])
 
 
 def test_a_hundred_thousand_duplicates() -> None:
     matrix = np.broadcast_to(unit(1, 16), (100_000, 16)).copy()
-    np.testing.assert_array_equal(scan(split(matrix, [3]), matrix[0], 3).rows, [99_999, 99_998, 99_997])
+    np.testing.assert_array_equal(split(matrix, [3]).scan(matrix[0], 3).rows, [99_999, 99_998, 99_997])
 
 
 @pytest.mark.parametrize("rows", [0, 1, 2])
@@ -92,7 +92,7 @@ def test_few_rows(rows: int) -> None:
     matrix, query = unit(rows, 4), unit(1, 4, 9)[0]
     blocks = split(matrix, [])
     assert blocks.rows == rows
-    check_equal(by_hand(matrix, query, 5), scan(blocks, query, 5))
+    check_equal(by_hand(matrix, query, 5), blocks.scan(query, 5))
 
 
 @pytest.mark.parametrize("kept", range(4))
@@ -112,7 +112,7 @@ def test_blocks_that_go_on_are_those_made_anew(kept: int) -> None:
 def test_no_segments() -> None:
     blocks = VectorBlocks([], 3)
     assert blocks.gather(np.empty(0, np.int64)).shape == (0, 3)
-    assert len(scan(blocks, unit(1, 3)[0], 1).rows) == 0
+    assert len(blocks.scan(unit(1, 3)[0], 1).rows) == 0
 
 
 def test_rows_without_a_vector_never_surface() -> None:
@@ -122,9 +122,9 @@ def test_rows_without_a_vector_never_surface() -> None:
     matrix[7] = [1, 0, 0, 0, 0, 0, 0, 0]
     query = unit(1, 8)[0].copy()
     query[0] = 0  # row 7 scores 0 and has a vector
-    got = scan(split(matrix, [50]), query, 10)
+    got = split(matrix, [50]).scan(query, 10)
     np.testing.assert_array_equal(got.rows, [7, 69_999, 40_000, 5])
-    assert not scan(split(matrix, []), np.zeros(8, np.float32), 3).rows.size
+    assert not split(matrix, []).scan(np.zeros(8, np.float32), 3).rows.size
 
 
 @pytest.mark.parametrize("share", [0.0, 0.001, 0.1, 0.5, 1.0])
@@ -133,9 +133,9 @@ def test_masked_scan(share: float, dtype: type) -> None:
     matrix, query = unit(3000, 12), unit(1, 12, 1)[0]
     mask: Mask = (np.random.default_rng(2).random(3000) < share).astype(dtype)
     rows = np.flatnonzero(mask)
-    check_equal(by_hand(matrix, query, 7, rows), scan(split(matrix, [999, 1200]), query, 7, mask=mask))
+    check_equal(by_hand(matrix, query, 7, rows), split(matrix, [999, 1200]).scan(query, 7, mask=mask))
     inside = rows[(rows >= 500) & (rows < 2500)]
-    got = scan(split(matrix, [999, 1200]), query, 7, start=500, stop=2500, mask=mask)
+    got = split(matrix, [999, 1200]).scan(query, 7, start=500, stop=2500, mask=mask)
     check_equal(by_hand(matrix, query, 7, inside), got)
 
 
@@ -157,30 +157,30 @@ def test_kernels_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
         for kernel in (row_dots, gather_dots):
             kernel.warm()
             assert kernel.ready
-        check_equal(whole, scan(blocks, target, 10))
-        check_equal(gathered, scan(blocks, target, 10, mask=mask))
+        check_equal(whole, blocks.scan(target, 10))
+        check_equal(gathered, blocks.scan(target, 10, mask=mask))
         with monkeypatch.context() as patch:
             patch.setattr(vectors, "row_dots", Cold)
             patch.setattr(vectors, "gather_dots", Cold)
-            check_equal(whole, scan(blocks, target, 10))
-            check_equal(gathered, scan(blocks, target, 10, mask=mask))
+            check_equal(whole, blocks.scan(target, 10))
+            check_equal(gathered, blocks.scan(target, 10, mask=mask))
 
 
 def test_bad_input_is_refused() -> None:
     blocks, query = split(unit(10, 4), []), unit(1, 4)[0]
     with pytest.raises(InvalidArgument, match=r"\(5,\).* 4 dimensions"):
-        scan(blocks, unit(1, 5)[0], 1)
+        blocks.scan(unit(1, 5)[0], 1)
     with pytest.raises(InvalidArgument, match="4 dimensions"):
-        scan(blocks, unit(2, 4), 1)
+        blocks.scan(unit(2, 4), 1)
     for bad in (np.nan, np.inf):
         with pytest.raises(InvalidArgument, match="not finite"):
-            scan(blocks, np.array([1, 0, 0, bad], np.float32), 1)
+            blocks.scan(np.array([1, 0, 0, bad], np.float32), 1)
     with pytest.raises(InvalidArgument, match="k is 0"):
-        scan(blocks, query, 0)
+        blocks.scan(query, 0)
     with pytest.raises(InvalidArgument, match="rows 0 to 11"):
-        scan(blocks, query, 1, stop=11)
+        blocks.scan(query, 1, stop=11)
     with pytest.raises(InvalidArgument, match="9 entries"):
-        scan(blocks, query, 1, mask=np.ones(9, np.bool_))
+        blocks.scan(query, 1, mask=np.ones(9, np.bool_))
     for row in (-1, 10):
         with pytest.raises(InvalidArgument, match="rows 0 to 9"):
             blocks.dots(np.array([row]), query)
@@ -212,8 +212,8 @@ def test_one_segment_gives_what_many_give(k: int) -> None:
     matrix[::9] = 0
     matrix[100:120] = matrix[20:40]  # ties
     for query in rng.normal(size=(20, 16)).astype(np.float32):
-        got = scan(VectorBlocks([matrix], 16), query, k)
-        ref = scan(VectorBlocks([matrix[:150], matrix[150:151], matrix[151:]], 16), query, k)
+        got = VectorBlocks([matrix], 16).scan(query, k)
+        ref = VectorBlocks([matrix[:150], matrix[150:151], matrix[151:]], 16).scan(query, k)
         assert got.rows.tolist() == ref.rows.tolist()
         assert got.scores.tolist() == ref.scores.tolist()
 
@@ -230,7 +230,7 @@ def test_a_mask_over_several_segments_gives_what_comparing_all_gives(share: floa
     mask = random.random(900) < share
     mask[[3, 500]] = True
     query = rows[500] + np.float32(0.1)
-    got = scan(blocks, query, 5, mask=mask)
+    got = blocks.scan(query, 5, mask=mask)
     scores = exact_dots(rows, query)
     order = np.lexsort((-np.arange(900), -scores)).tolist()
     wanted = [row for row in order if mask[row] and rows[row].any()][:5]
