@@ -64,9 +64,6 @@ _CHECK_AT = 2
 class Memory:
     """An open vault. Safe to use from several threads."""
 
-    is_worker = False
-    """True where a job writes to one shard, and has the whole vault show it."""
-
     def __init__(
         self,
         root: Path,
@@ -305,7 +302,7 @@ class Memory:
         self.check_open()
         if self._past is not None:
             raise VaultReadOnly(f"{self.root} is looked at as it was at a past moment, and the past is not written")
-        if self.store.last_seen.manifest.whole and not self.is_worker:
+        if self.store.last_seen.manifest.whole:
             raise VaultReadOnly(
                 f"{self.root} is a shard of another vault, which would not show what is written to it alone; write to the whole: "
                 "its address is that of the shard without shards/NN"

@@ -5,11 +5,10 @@ from __future__ import annotations
 import contextvars
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 
-_AT_ONCE: Final = 64
 _elsewhere: contextvars.ContextVar[ThreadPoolExecutor | None] = contextvars.ContextVar("lamina_shards", default=None)
 """Threads that wait for shards elsewhere, in a call over such a vault."""
 

@@ -101,16 +101,6 @@ class ShardedMemory(Memory):
                 self._indexer = UnionIndexer(self.store, self.tables, lambda: self.shards)
             return self._indexer
 
-    def accept(self) -> None:
-        """Show all that workers wrote to the shards by themselves, with one commit.
-
-        Whoever lets them write holds ``store.exclusive()`` meanwhile: another writer would take it back.
-        """
-        self.check_open()
-        with self.store.exclusive(self.lock_timeout_s):
-            assert isinstance(self.store, UnionStore)
-            self.store.accept(self.lock_timeout_s)
-
     def close(self) -> None:
         """Close the root and all shards."""
         super().close()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -179,7 +179,7 @@ class UnionStore(Store):
         for number in ahead:
             shard, ref = self.shards[number], refs[number]
             if has_forgotten(shard.store.snapshot(), ref):
-                self._show([number], timeout_s)
+                self._show(number, timeout_s)
                 continue
             with shard.store.exclusive(timeout_s):
                 with shard.store.transaction(timeout_s) as transaction:
@@ -195,27 +195,17 @@ class UnionStore(Store):
                 transaction.set_built_on(root.commits)
             shard.indexer.catch_up(shard.view)
 
-    def accept(self, timeout_s: float = LOCK_TIMEOUT_S) -> None:
-        """Show all that the shards have: one commit of the root. Under its lock."""
-        self._show(range(len(self.shards)), timeout_s)
-
-    def _show(self, numbers: Iterable[int], timeout_s: float) -> None:
+    def _show(self, number: int, timeout_s: float) -> None:
+        """Show all that a shard has: one commit of the root."""
         root = self.root_manifest
         refs, newest = list(root.shards), root.last_us
-        for number in numbers:
-            found, old = self.shards[number].store.snapshot(), refs[number]
-            for log in found.manifest.logs:
-                first, rows = old.rows.get(log, 0), found.rows(log)
-                if log.startswith("vectors.") or first == rows:
-                    continue
-                ends = found.numbers(log, "recorded_at", np.array([first, rows - 1], np.int64)).tolist()
-                if ends[0] <= root.last_us:
-                    raise VaultCorrupt(
-                        f"{shard_name(number)} was given rows of {log} that are older than what {self.root} shows: the clock of "
-                        "who wrote them ran behind; they can be added again, once the next write has taken them back"
-                    )
-                newest = max(newest, ends[1])
-            refs[number] = shard_ref(found.manifest)
+        found, old = self.shards[number].store.snapshot(), refs[number]
+        for log in found.manifest.logs:
+            first, rows = old.rows.get(log, 0), found.rows(log)
+            if log.startswith("vectors.") or first == rows:
+                continue
+            newest = max(newest, *found.numbers(log, "recorded_at", np.array([rows - 1], np.int64)).tolist())
+        refs[number] = shard_ref(found.manifest)
         with self.root_transaction(timeout_s) as transaction:
             transaction.set_shards(refs, self.sharded_by)
             transaction.advance(newest + 1)

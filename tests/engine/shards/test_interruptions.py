@@ -14,8 +14,7 @@ from lamina import FixedClock, Vault
 from lamina_engine.errors import VaultLocked
 from lamina_engine.shards import store as stores
 from lamina_engine.shards import writing
-from lamina_engine.shards.opening import open_shard
-from tests.engine.shards.corpus import NOW, answers, records, reopened
+from tests.engine.shards.corpus import answers, records, reopened
 
 LATER = "2026-06-20T08:00:00Z"
 
@@ -126,19 +125,3 @@ def test_a_second_writer_waits_and_is_told(place: Path) -> None:
         pytest.raises(VaultLocked),
     ):
         other.add("too early")
-
-
-def test_what_workers_wrote_to_shards_is_shown_by_one_commit(place: Path) -> None:
-    address = str(place / "sharded")
-    with lamina.open(address, clock=FixedClock(LATER)) as vault, vault._memory.store.exclusive():
-        before = vault.count()
-        for number in range(3):
-            shard = open_shard(address, number, clock=FixedClock(NOW))
-            Vault(shard).add([{"text": f"A worker's note {number}-{n}", "source": f"w{number}.md"} for n in range(4)])
-            shard.close()
-        with lamina.open(address, mode="r") as reader:
-            assert reader.count() == before
-        vault._memory.accept()  # type: ignore[attr-defined]
-        with lamina.open(address, mode="r") as reader:
-            assert reader.count() == before + 12
-            assert {hit.text for hit in reader.recall("worker's note", k=12)} >= {"A worker's note 2-3"}
