@@ -310,7 +310,6 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True):
 TASK_TYPES: Final = ("agent_task", "task")
 """Types of chunks that are tasks: those alike are linked by `similar_to`."""
 
-Intent = Literal["why", "when", "entity", "what"]
 INTENTS: Final = ("why", "when", "entity", "what")
 """In the order in which equal scores are decided."""
 WHAT: Final = "what"

@@ -33,7 +33,6 @@ _NAMES = {SESSION_START: "SessionStart", PROMPT: "UserPromptSubmit", TOOL: "Post
 _CHARACTERS = 9_500
 _MOST_CHARACTERS = {CODEX: 7_000}
 """Longer contexts are put in a file by Claude Code (10,000 characters) and Codex (2,500 tokens): 7,000 is 2,300 tokens."""
-_CLOSING = "</lamina-context>\n"
 _END_OF_MEMORY = "</memory>\n"
 
 

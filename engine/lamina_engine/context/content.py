@@ -274,8 +274,6 @@ _MOST_CHARS = 20_000
 _ENDINGS = ("s", "es", "ed", "d", "ing", "ly")
 _NUMBER_DIGITS = 4
 _SHORT = 2
-_LATIN_END = "\u024f"
-"""Last letter of the Latin blocks of Unicode."""
 
 
 def has_content(prompt: str) -> bool:

@@ -24,8 +24,6 @@ CATEGORIES: Final = ("PEOPLE", "TOOLS", "PROJECTS", "FACTS", "OPERATIONAL", "IDE
 WORLDS: Final = ("harbour", "orchard", "summit")
 """Invented worlds that ship; what they measure is that nothing got worse, as all were looked at."""
 TOP: Final = 6
-LEAST_PCT: Final = 80.0
-"""Share of passes, in percent, at which a run is a success."""
 _POOL: Final = 5
 """Hits asked for a file wanted: several may be of one file."""
 

@@ -65,9 +65,5 @@ def _own_pairs(view: View, rows: NDArray[np.int64]) -> F64:
         first, second = np.random.default_rng(0).integers(0, n, (2, _PAIRS))
         first, second = first[first != second], second[first != second]
     vectors = view.vectors.gather(rows).astype(np.float64)
-    return _cosines(vectors, first, second)
-
-
-def _cosines(vectors: F64, first: NDArray[np.int64], second: NDArray[np.int64]) -> F64:
     found: F64 = np.einsum("ij,ij->i", vectors[first], vectors[second])
     return found

@@ -15,7 +15,6 @@ from lamina_engine.store.snapshot import Snapshot
 
 TIERS: Final = ("fresh", "aging", "stale", "expired", "unknown")
 """From current to outdated; ``unknown`` where nothing could be found out."""
-NEVER_SCANNED: Final = 0
 _CODE_OF_TIER: Final = {tier: i + 1 for i, tier in enumerate(TIERS)}
 _MANUAL_OF_KIND: Final = {"review": 1, "reviewed": 0}
 
