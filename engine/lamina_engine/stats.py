@@ -124,7 +124,7 @@ def _content(memory: Memory, view: View) -> ContentStats:
     space = view.snapshot.space
     kg = fact_view(view)
     made = generation.latest(view.snapshot, view.state.events)
-    stop = None if view.as_of_us is None else view.snapshot.watermark("sources", view.as_of_us)
+    stop = view.snapshot.watermark("sources", view.as_of_us)
     present = sum(source.state == sources.PRESENT for source in sources.load_sources(view.snapshot, stop).values())
     return {
         "chunks": status[0],

@@ -50,8 +50,8 @@ class _SourceRows:
     """Rows of the sources log that a view sees, newest first."""
 
     def __init__(self, view: View) -> None:
-        past, snapshot = view.as_of_us, view.snapshot
-        self._limit = snapshot.rows("sources") if past is None else snapshot.watermark("sources", past)
+        snapshot = view.snapshot
+        self._limit = snapshot.watermark("sources", view.as_of_us)
         self._segments = [part for part in reversed(snapshot.segments("sources")) if part.start < self._limit]
         self._found: dict[tuple[str, str], Location | None] = {}
         self._rows: dict[str, list[tuple[Segment, int]]] = {}

@@ -22,7 +22,6 @@ _FEW: Final = 8
 """Rows from which on it costs less to look at the texts than at more lists of rows."""
 _PARTS: Final = ("word", "part")
 """Terms that a word has wherever it stands, also inside an identifier."""
-_SCALE_BITS: Final = 3
 
 
 def texts_of(view: View) -> Texts:
@@ -35,9 +34,9 @@ def texts_of(view: View) -> Texts:
     return Texts(read, words.rows_with, words.look_up, round_count(int(view.state.active().sum())))
 
 
-def round_count(count: int) -> int:
-    """Return a count at three significant bits: limits by it move as a vault grows by a quarter."""
-    spare = max(count.bit_length() - _SCALE_BITS, 0)
+def round_count(count: int, bits: int = 3) -> int:
+    """Return a count at so many significant bits: limits by it move seldom as a vault grows."""
+    spare = max(count.bit_length() - bits, 0)
     return count >> spare << spare
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -37,6 +37,14 @@ class Documents(NamedTuple):
     documents: NDArray[np.int64]
     ids: list[str]
     created_at: NDArray[np.int64]
+
+
+def present_sources(view: View, *names: str) -> dict[tuple[str, str], dict[str, Any]]:
+    """Return columns of the newest record of every present source, by root and path."""
+    rows = np.arange(view.snapshot.watermark("sources", view.as_of_us))
+    records = view.snapshot.records("sources", rows, ("root", "source", "state", *names))
+    newest = {(record["root"], record["source"]): record for record in records}
+    return {key: record for key, record in newest.items() if record["state"] == "present"}
 
 
 def documents_of(view: View) -> Documents:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from lamina_engine.graph.corpus import texts_of
+from lamina_engine.graph.corpus import round_count, texts_of
 from lamina_engine.graph.documents import documents_of
 from lamina_engine.graph.log import Draft, LinkCounts, sync
 from lamina_engine.graph.naming import Name, NameFinder
@@ -42,12 +42,6 @@ def idf(documents: int, naming: int) -> float:
     return math.log((documents + 1) / (naming + 1))
 
 
-def _rounded(documents: int) -> int:
-    """Return a count at seven significant bits, rounded down."""
-    spare = max(documents.bit_length() - 7, 0)
-    return documents >> spare << spare
-
-
 def weight(greatest: float, shared_entities: int) -> float:
     """Return a pair's weight from its greatest idf and the number of shared entities."""
     return min(1.0, 0.3 + 0.12 * greatest + min(0.15, 0.05 * (shared_entities - 1)))
@@ -59,7 +53,7 @@ def shared(named: Mapping[str, frozenset[str]], created: Mapping[str, int]) -> l
     for document in sorted(named, key=lambda name: (-created[name], name)):
         for entity in named[document]:
             naming[entity].append(document)
-    total = _rounded(len(named))
+    total = round_count(len(named), bits=7)
     rare = {entity: idf(total, len(documents)) for entity, documents in naming.items() if len(documents) > 1}
     rare = {entity: value for entity, value in rare.items() if value >= LEAST_IDF}
     pairs = {
@@ -102,8 +96,8 @@ def _documents(view: View) -> tuple[dict[str, frozenset[str]], dict[str, int]]:
 
 def known_entities(view: View) -> list[tuple[str, str | None]]:
     """Return names and aliases of known things, each with the chunk that told of it first."""
-    snapshot, past = view.snapshot, view.as_of_us
-    stops = [snapshot.rows(log) if past is None else snapshot.watermark(log, past) for log in ("entities", "aliases")]
+    snapshot = view.snapshot
+    stops = [snapshot.watermark(log, view.as_of_us) for log in ("entities", "aliases")]
     if not stops[0]:
         return []
     columns = ("kind", "entity", "into", "name", "type", "chunk")

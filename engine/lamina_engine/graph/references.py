@@ -12,7 +12,7 @@ import re
 from collections.abc import Container, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 import numpy as np
@@ -21,6 +21,7 @@ from msgspec import Struct
 from lamina_engine import after_fork
 from lamina_engine.graph import hyperlinks
 from lamina_engine.graph.code_spans import code_ranges, fenced_ranges
+from lamina_engine.graph.documents import present_sources
 from lamina_engine.graph.log import Draft, LinkCounts, sync, write
 from lamina_engine.graph.targets import Found, Note, TargetResolver, fold, slug, slug_lines
 from lamina_engine.index.state import ACTIVE
@@ -355,16 +356,10 @@ _ATTACHMENTS: Final = frozenset(
 
 def _current_sources(view: View) -> dict[str, dict[str, _Source]]:
     """Return the present sources by root and path."""
-    newest: dict[tuple[str, str], dict[str, Any]] = {}
-    snapshot, past = view.snapshot, view.as_of_us
-    rows = np.arange(snapshot.rows("sources") if past is None else snapshot.watermark("sources", past))
-    for record in snapshot.records("sources", rows, ("root", "source", "state", "chunks", "links")):
-        newest[record["root"], record["source"]] = record
     found: dict[str, dict[str, _Source]] = {}
-    for (root, name), record in sorted(newest.items()):
-        if record["state"] == "present":
-            links = _DECODER.decode(record["links"]) if record["links"] else []
-            found.setdefault(root, {})[name] = _Source(record["chunks"], links)
+    for (root, name), record in sorted(present_sources(view, "chunks", "links").items()):
+        links = _DECODER.decode(record["links"]) if record["links"] else []
+        found.setdefault(root, {})[name] = _Source(record["chunks"], links)
     return found
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from lamina_engine.chunks.handoffs import is_derived
 from lamina_engine.clock import MISSING_US
 from lamina_engine.graph import sessions
-from lamina_engine.graph.documents import documents_of
+from lamina_engine.graph.documents import documents_of, present_sources
 from lamina_engine.graph.log import Draft, LinkCounts, sync
 from lamina_engine.graph.sessions import is_session_chunk
 from lamina_engine.graph.steps import LEAST, Pages, find_step, likeness_weight, pause_weight
@@ -50,7 +50,8 @@ def sequences(view: View) -> list[Draft]:
     rows, ordinals = rows[ordinals >= 0], ordinals[ordinals >= 0]
     names = [str(name) for name in view.snapshot.values("chunks", "id", rows)]
     active = set(names)
-    lines = [[name for name in chunks if name in active] for chunks in _chunks_of_sources(view)]
+    ingested = present_sources(view, "chunks").values()
+    lines = [[name for name in source["chunks"] if name in active] for source in ingested]
     placed = {name for line in lines for name in line}
     others: dict[tuple[str, str], list[tuple[int, str]]] = defaultdict(list)
     sources = view.snapshot.values("chunks", "source", rows)
@@ -102,16 +103,6 @@ def _steps_across(view: View, runs: Sequence[I64], pages: Pages) -> Iterator[Dra
             if step is not None:
                 ends = view.snapshot.values("chunks", "id", np.array([line[step.before][-1], run[0]]))
                 yield Draft(str(ends[0]), str(ends[1]), RELATION, step.weight)
-
-
-def _chunks_of_sources(view: View) -> list[list[str]]:
-    """Return the chunk ids of every present source, in order."""
-    snapshot, past = view.snapshot, view.as_of_us
-    rows = np.arange(snapshot.rows("sources") if past is None else snapshot.watermark("sources", past))
-    newest: dict[tuple[str, str], list[str]] = {}
-    for record in snapshot.records("sources", rows, ("root", "source", "state", "chunks")):
-        newest[record["root"], record["source"]] = record["chunks"] if record["state"] == "present" else []
-    return list(newest.values())
 
 
 TEMPORAL_ORIGIN: Final = "temporal"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -21,7 +20,6 @@ from lamina_kernels.layouts import I32, I64, U8
 if TYPE_CHECKING:
     from lamina_engine.index.view import View
 
-logger = logging.getLogger(__name__)
 
 GRAPH: Final = "graph"
 """Name of its record in a manifest: ``file``, ``keys``, and ``rows`` of the links log that it covers."""
@@ -131,8 +129,8 @@ def _rows_of(view: View, graph: LinkGraph) -> I64:
 
 
 def _graph_of(view: View) -> LinkGraph:
-    snapshot, past = view.snapshot, view.as_of_us
-    rows = snapshot.rows("links") if past is None else snapshot.watermark("links", past)
+    snapshot = view.snapshot
+    rows = snapshot.watermark("links", view.as_of_us)
     known: LinkGraph | None = view.tables.peek_cached(_NEWEST_GRAPH)
     if known is None:
         known = _saved(view) or empty()
@@ -140,7 +138,7 @@ def _graph_of(view: View) -> LinkGraph:
         return build(snapshot, rows)
     if known.rows < rows:
         known = known.extended(read_rows(snapshot, known.rows, rows), rows)
-    if past is None:
+    if view.as_of_us is None:
         view.tables.put_cached(_NEWEST_GRAPH, known)
     return known
 

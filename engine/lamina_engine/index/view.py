@@ -71,9 +71,9 @@ class View(Cache):
         self.snapshot, self.tables = snapshot, tables
         self.as_of_us = as_of_us
         past = as_of_us is not None
-        self.rows = snapshot.watermark("chunks", as_of_us) if as_of_us is not None else snapshot.rows("chunks")
+        self.rows = snapshot.watermark("chunks", as_of_us)
         """Rows of the chunks log that this view sees."""
-        self._events = snapshot.watermark("events", as_of_us) if as_of_us is not None else snapshot.rows("events")
+        self._events = snapshot.watermark("events", as_of_us)
         # only a state that exists already is continued: building one for the sake of the next would be work for nothing
         usable = former is not None and not past and former.as_of_us is None and "_state" in former.__dict__
         self._former = former.state if usable and former is not None else None
@@ -120,8 +120,7 @@ class View(Cache):
 
     @cached_property
     def _freshness(self) -> Freshness:
-        past = self.as_of_us
-        scans = self.snapshot.rows("freshness") if past is None else self.snapshot.watermark("freshness", past)
+        scans = self.snapshot.watermark("freshness", self.as_of_us)
         former, self._former_freshness = self._former_freshness, None
         return Freshness(self.snapshot, former, rows=self.rows, events=self._events, scans=scans)
 

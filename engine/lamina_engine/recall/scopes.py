@@ -300,9 +300,7 @@ def _aliases(view: View) -> Iterable[tuple[str, ...]]:
 
 def _folders(view: View) -> list[Place]:
     """Return roots, where there are several, and first folders; of mere folders, the next."""
-    rows = view.snapshot.rows("sources")
-    if view.as_of_us is not None:
-        rows = view.snapshot.watermark("sources", view.as_of_us)
+    rows = view.snapshot.watermark("sources", view.as_of_us)
     known = view.tables.peek_cached("scope folders")
     if known is None or known[0] != rows:
         known = view.tables.put_cached("scope folders", (rows, _read_folders(view, rows)))

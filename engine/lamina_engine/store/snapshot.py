@@ -99,8 +99,10 @@ class Snapshot:
             )
         return matrix
 
-    def watermark(self, log: str, as_of_us: int) -> int:
-        """Return the number of rows of a log recorded by a moment. O(log n)."""
+    def watermark(self, log: str, as_of_us: int | None) -> int:
+        """Return the number of rows of a log recorded by a moment, of all without one. O(log n)."""
+        if as_of_us is None:
+            return self.rows(log)
         rows = 0
         for segment in self.segments(log):
             if segment.ref.last_us <= as_of_us:
