@@ -18,11 +18,10 @@ from lamina_engine.index.state import ACTIVE, ARCHIVED, INVALIDATED, REMOVED
 from lamina_engine.results import Chunk
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from lamina_engine.index.view import View
     from lamina_engine.memory import Memory
-    from lamina_engine.store.transaction import Transaction
 
 CHANGEABLE: Final = (
     "text",
@@ -50,25 +49,22 @@ def invalidate(memory: Memory, identity: str, reason: str, stamp: str = "") -> C
         raise InvalidArgument("invalidate needs a reason: what made it wrong, in words")
     mark = text_of(stamp or None, "stamp")
     detail = msgspec.json.encode({"stamp": memory.redact(mark)}).decode() if mark else None
-    return _event(memory, identity, "invalidate", reason, detail, unless=lambda *_: False)
+    return _event(memory, identity, "invalidate", lambda *_: True, reason, detail)
 
 
 def restore(memory: Memory, identity: str, reason: str | None = None) -> Chunk:
     """Make an invalidated, removed or archived chunk current again, and wake a snoozed one."""
     wake(memory, identity)
     away = (INVALIDATED, REMOVED, ARCHIVED)
-    return _event(memory, identity, "restore", reason, None, unless=lambda status, _: status not in away)
+    return _event(memory, identity, "restore", lambda view, row: view.state.status[row] in away, reason)
 
 
 def snooze(memory: Memory, identity: str, until_us: int) -> Chunk:
     """Keep a chunk out of recall until a moment; it stays listed, and wakes by itself."""
     if until_us <= memory.clock.now_us():
         raise InvalidArgument(f"until={format_instant(until_us)} is past; give a moment to come, or wake the chunk")
-    with memory.write() as (transaction, view):
-        row = find_row(view, identity)
-        if view.state.snoozed.get(row) != until_us:
-            _append(transaction, view, "snooze", [row], [None], [snooze_detail(until_us)])
-    return chunks_at(memory.view(), np.array([row], np.int64))[0]
+    detail = snooze_detail(until_us)
+    return _event(memory, identity, "snooze", lambda view, row: view.state.snoozed.get(row) != until_us, None, detail)
 
 
 def snooze_detail(until_us: int) -> str:
@@ -78,18 +74,15 @@ def snooze_detail(until_us: int) -> str:
 
 def wake(memory: Memory, identity: str) -> Chunk:
     """End a chunk's snooze; one that is awake stays as it is."""
-    with memory.write() as (transaction, view):
-        row = find_row(view, identity)
-        if row in view.state.snoozed:
-            _append(transaction, view, "wake", [row], [None])
-    return chunks_at(memory.view(), np.array([row], np.int64))[0]
+    return _event(memory, identity, "wake", lambda view, row: row in view.state.snoozed)
 
 
 def archive(memory: Memory, rows: Sequence[int], reason: str) -> int:
     """Take active chunks out of recall until they are restored; return their number."""
     with memory.write() as (transaction, view):
-        active = [row for row in rows if view.state.status[row] == ACTIVE]
-        _append(transaction, view, "archive", active, [reason] * len(active))
+        active = np.array([row for row in rows if view.state.status[row] == ACTIVE], np.int64)
+        names, stamps = view.snapshot.values("chunks", "id", active), transaction.stamps(len(active))
+        writing.add_events(transaction, "archive", names, active, stamps, [reason] * len(active))
     return len(active)
 
 
@@ -97,17 +90,14 @@ def review(memory: Memory, identity: str, reason: str) -> Chunk:
     """Request a review; ``needs_review`` stays until refreshed, updated or confirmed."""
     if not isinstance(reason, str) or not reason.strip():
         raise InvalidArgument("review needs a reason; say what to check")
-    with memory.write() as (transaction, view):
-        row = find_row(view, identity)
-        if not view.freshness.manual[row]:
-            _append(transaction, view, "review", [row], [memory.redact(reason)])
-    return chunks_at(memory.view(), np.array([row], np.int64))[0]
+    return _event(memory, identity, "review", lambda view, row: not view.freshness.manual[row], reason)
 
 
 def pin(memory: Memory, identity: str, *, pinned: bool = True) -> Chunk:
     """Pin a chunk, or take its pin away."""
     flag_of(pinned, "pinned")
-    return _event(memory, identity, "pin" if pinned else "unpin", None, None, unless=lambda _, pin: bool(pin) == pinned)
+    kind = "pin" if pinned else "unpin"
+    return _event(memory, identity, kind, lambda view, row: bool(view.state.pinned[row]) != pinned)
 
 
 def confirm(memory: Memory, row: int, origin: Origin | None, reason: str | None = None) -> Chunk:
@@ -127,44 +117,34 @@ def confirm(memory: Memory, row: int, origin: Origin | None, reason: str | None 
     return chunks_at(memory.view(), about)[0]
 
 
-def _append(
-    transaction: Transaction,
-    view: View,
+def _event(
+    memory: Memory,
+    identity: str,
     kind: str,
-    rows: Sequence[int],
-    reasons: Sequence[str | None],
-    details: Sequence[str | None] | None = None,
-) -> None:
-    about = np.array(rows, np.int64)
-    names = view.snapshot.values("chunks", "id", about)
-    writing.add_events(transaction, kind, names, about, transaction.stamps(len(about)), reasons, details)
-
-
-def _event(memory: Memory, identity: str, kind: str, reason: str | None, detail: str | None, unless: Any) -> Chunk:
+    changes: Callable[[View, int], bool],
+    reason: str | None = None,
+    detail: str | None = None,
+) -> Chunk:
+    """Record an event of a chunk where it changes anything; return the chunk."""
     reason = text_of(reason or None, "reason")
     with memory.write() as (transaction, view):
         row = find_row(view, identity)
-        if not unless(int(view.state.status[row]), int(view.state.pinned[row])):
-            full = view.snapshot.values("chunks", "id", np.array([row]))
-            clean = memory.redact(reason) if reason else reason
-            writing.add_events(
-                transaction, kind, full, np.array([row], np.int64), transaction.stamps(1), [clean], [detail]
-            )
-    return chunks_at(memory.view(), np.array([row], np.int64))[0]
+        about = np.array([row], np.int64)
+        if changes(view, row):
+            names, clean = view.snapshot.values("chunks", "id", about), memory.redact(reason) if reason else reason
+            writing.add_events(transaction, kind, names, about, transaction.stamps(1), [clean], [detail])
+    return chunks_at(memory.view(), about)[0]
 
 
 def update(memory: Memory, identity: str, changes: Mapping[str, Any]) -> Chunk:
     """Supersede a chunk by a new row with the same id, changed as ``changes`` says."""
-    unknown = sorted(set(changes) - set(CHANGEABLE))
-    if unknown or not changes:
-        raise InvalidArgument(f"update was given {unknown or 'nothing'}; it changes {', '.join(CHANGEABLE)}")
     view = memory.view()
-    row = find_row(view, identity)
-    view.snapshot.require_intact("chunks", np.array([row], np.int64))  # what does not change is copied
-    chunk = chunks_at(view, np.array([row], np.int64))[0]
-    before = int(view.snapshot.numbers("chunks", "previous", np.array([row], np.int64))[0])
+    about = np.array([find_row(view, identity)], np.int64)
+    view.snapshot.require_intact("chunks", about)  # what does not change is copied
+    chunk = chunks_at(view, about)[0]
+    before = int(view.snapshot.numbers("chunks", "previous", about)[0])
     # what an invalidated chunk hides of its outcome
-    outcome = {"success": view.snapshot.values("chunks", "success", np.array([row], np.int64))[0]}
+    outcome = {"success": view.snapshot.values("chunks", "success", about)[0]}
     same = _batch_of(chunk, outcome)
     same.embed_like([chunk.version])
     batch = _batch_of(chunk, {**outcome, **changes})

@@ -132,7 +132,7 @@ def test_usage_counts(three: Memory) -> None:
 
 def test_a_removed_chunk_keeps_its_links_and_hides_them(three: Memory) -> None:
     tie(three, f"{A}>{B}")
-    lifecycle._event(three, B, "remove", None, None, unless=lambda *_: False)
+    lifecycle._event(three, B, "remove", lambda *_: True)
     assert links.links_of(three.view(), A) == []
     (link,) = links.links_of(three.view(), A, hidden=True)
     assert (link.status, link.active) == ("removed", False)

@@ -148,7 +148,7 @@ def test_equal_moments_go_by_id_and_the_undated_are_left_out(memory: Memory) -> 
 def test_the_neighbours_of_a_removed_document_are_joined(memory: Memory) -> None:
     fill(memory, list("abc"))
     sequence.build_temporal(memory)
-    lifecycle._event(memory, "b", "remove", None, None, unless=lambda *_: False)
+    lifecycle._event(memory, "b", "remove", lambda *_: True)
     assert sequence.build_temporal(memory) == LinkCounts(added=1, withdrawn=2)
     assert line(memory) == "ac"
     lifecycle.restore(memory, "b")
@@ -159,7 +159,7 @@ def test_chunks_of_one_file_stand_on_it_through_one_of_them(memory: Memory) -> N
     fill(memory, list("abcde"), sources=["f", "f", None, "g", "f"], ordinals=[1, 0, -1, 0, 2])
     sequence.build_temporal(memory)
     assert line(memory) == "bc cd"
-    lifecycle._event(memory, "b", "remove", None, None, unless=lambda *_: False)
+    lifecycle._event(memory, "b", "remove", lambda *_: True)
     sequence.build_temporal(memory)
     assert line(memory) == "ac cd"
 

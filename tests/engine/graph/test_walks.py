@@ -38,7 +38,7 @@ def small(memory: Memory) -> Memory:
 
 
 def remove(memory: Memory, identity: str) -> None:
-    lifecycle._event(memory, identity, "remove", None, None, unless=lambda *_: False)
+    lifecycle._event(memory, identity, "remove", lambda *_: True)
 
 
 def ids(found: list[Neighbor]) -> str:
@@ -326,7 +326,7 @@ def test_an_old_version_of_a_hit_stands_for_its_chunk(memory: Memory) -> None:
 def test_removed_chunks_are_not_around(memory: Memory) -> None:
     fill(memory, list("abc"))
     tie(memory, "a>b a>c", "blocks")
-    lifecycle._event(memory, "b", "remove", None, None, unless=lambda *_: False)
+    lifecycle._event(memory, "b", "remove", lambda *_: True)
     assert listed(memory, near(memory, ["a"], ["blocks"])) == "c"
     assert nodes.nodes_of_rows(memory.view(), memory.view().rows_of_ids(["a", "c"])).tolist() != [-1, -1]
 
