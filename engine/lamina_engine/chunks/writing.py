@@ -105,18 +105,6 @@ def write(
     return total
 
 
-def append(
-    memory: Memory,
-    transaction: Transaction,
-    view: View,
-    batch: ChunkBatch,
-    vectors: dict[bytes, NDArray[np.float32]],
-    invalid: Mapping[int, str | None] = MappingProxyType({}),
-) -> ChunkCounts:
-    """Append a batch within a transaction; see `write`."""
-    return ChunkWriter(memory, batch, vectors, invalid=invalid).append_to(transaction, view)
-
-
 class _ChunkPlan(NamedTuple):
     counts: ChunkCounts
     fresh: list[int]

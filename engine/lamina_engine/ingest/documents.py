@@ -147,7 +147,7 @@ class DocumentWriter:
         vectors, embedded = writing.precompute_vectors(memory, memory.view(), batch, made)
         with memory.write(hint=hint) as (transaction, view):
             invalid = self._keep_invalid(view, batch, parts)
-            written = writing.append(memory, transaction, view, batch, vectors, invalid)
+            written = writing.ChunkWriter(memory, batch, vectors, invalid=invalid).append_to(transaction, view)
             _remove(transaction, view, [*lost, *self._gone])
             for document, ids in zip(self._documents, parts, strict=True):
                 self._note_document(document, ids)

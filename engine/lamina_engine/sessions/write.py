@@ -174,7 +174,7 @@ class SessionWriter:
         batch.identify()
         vectors, embedded = writing.precompute_vectors(memory, memory.view(), batch)
         with memory.write(hint=hint) as (transaction, view):
-            written = writing.append(memory, transaction, view, batch, vectors)
+            written = writing.ChunkWriter(memory, batch, vectors).append_to(transaction, view)
         self._report.chunks += written.added + written.updated
         self._report.embedded += embedded + written.embedded
 
