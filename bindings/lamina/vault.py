@@ -198,9 +198,9 @@ def _open_served(address: str, create: bool, others: Sequence[object], *, incomp
     return ServedVault(Connection(address, incomplete=incomplete))
 
 
-def vault_path(path: PathLike | None = None, *, create: bool = False) -> Path:
+def vault_path(path: PathLike | None) -> Path:
     """Return the folder of a vault, the path given or found; for an address, its cache."""
-    return vault_place(path, create=create)[0]
+    return vault_place(path)[0]
 
 
 def vault_place(path: PathLike | None = None, *, create: bool = False) -> tuple[Path, Files | None]:

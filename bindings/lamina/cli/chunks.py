@@ -81,7 +81,7 @@ def _event_lines(events: list[dict[str, Any]]) -> Iterator[str]:
 def invalidate(call: Call, id: str, reason: str, stamp: str) -> None:
     """Mark a chunk as no longer true: recall leaves it out."""
     with call.open() as vault:
-        _answer_change(call, vault.invalidate(id, reason, stamp))
+        answer_chunk(call, vault.invalidate(id, reason, stamp))
 
 
 @command("restore", "lamina restore 4f1c09a2b7")
@@ -93,7 +93,7 @@ def restore(call: Call, id: str, reason: str | None) -> None:
         before = vault.get(id)
         if before.status == "active" and before.snoozed_until_us is None:
             click.echo(f"lamina: {id} is active already; nothing was changed", err=True)
-        _answer_change(call, vault.restore(id, reason))
+        answer_chunk(call, vault.restore(id, reason))
 
 
 @command("pin", "lamina pin 4f1c09a2b7", "lamina pin 4f1c09a2b7 --unpin")
@@ -102,8 +102,9 @@ def restore(call: Call, id: str, reason: str | None) -> None:
 def pin(call: Call, id: str, unpin: bool) -> None:
     """Pin a chunk."""
     with call.open() as vault:
-        _answer_change(call, vault.pin(id, pinned=not unpin))
+        answer_chunk(call, vault.pin(id, pinned=not unpin))
 
 
-def _answer_change(call: Call, chunk: Chunk) -> None:
+def answer_chunk(call: Call, chunk: Chunk) -> None:
+    """Print a chunk that was changed."""
     call.answer(chunk.to_dict(), lambda: chunk_table([chunk]))

@@ -252,6 +252,19 @@ def command(name: str, *examples: str) -> Callable[[Callable[..., None]], click.
     return decorate
 
 
+def group(name: str, help_: str, commands: Sequence[click.Command], example: str) -> click.Group:
+    """Return a group of commands; the options of every command may also come before their names."""
+
+    def keep(**given: Any) -> None:
+        context = click.get_current_context()
+        context.obj = Call(**given).after(context.obj)
+
+    return click.Group(
+        name, callback=keep, help=help_, commands=commands, params=call_options(), context_settings=SETTINGS,
+        epilog=f"\b\nExample:\n  {example}",
+    )  # fmt: skip
+
+
 def print_json(document: object) -> None:
     """Print one JSON document in UTF-8, indented on a terminal."""
     # a lone surrogate (bytes of a path, say) becomes \udcXX, which is JSON; stdout's own encoding plays no part

@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from lamina.cli.command import PROBLEM, SETTINGS, Call, FilePath, call_options, command, embedder_option, print_error
+from lamina.cli.command import PROBLEM, Call, FilePath, command, embedder_option, group, print_error
 from lamina_engine.errors import InvalidArgument, InvalidConfig, LaminaError
 
 if TYPE_CHECKING:
@@ -117,16 +117,9 @@ def _answer(call: Call, embedder: str | None, build: Callable[[Vault], ContextBl
     call.answer(block.to_dict(), lambda: block.text.splitlines())
 
 
-def _group(**given: Any) -> None:
-    """Print context for an agent.
-
-    At the start of a session (bootstrap), and for each prompt (turn).
-    """
-    context_ = click.get_current_context()
-    context_.obj = Call(**given).after(context_.obj)
-
-
-context: click.Group = click.Group(
-    "context", callback=_group, help=_group.__doc__, commands=[bootstrap, turn], params=call_options(),
-    context_settings=SETTINGS, epilog='\b\nExample:\n  lamina context turn "why did we leave SQLite" --session 8f31',
-)  # fmt: skip
+context: click.Group = group(
+    "context",
+    "Print context for an agent.\n\nAt the start of a session (bootstrap), and for each prompt (turn).",
+    [bootstrap, turn],
+    'lamina context turn "why did we leave SQLite" --session 8f31',
+)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from lamina.cli.command import SETTINGS, Call, FilePath, call_options, command, limit_option, number_option
+from lamina.cli.command import Call, FilePath, command, group, limit_option, number_option
 from lamina.cli.terminal import bold, clip, columns, count_of, dim, headline, printable, short_date, table, width, wrap
 from lamina_engine.clock import format_instant
 
@@ -440,17 +440,11 @@ def _list_text(values: list[Any]) -> str:
     )
 
 
-def _group(**given: Any) -> None:
-    """Facts about people, projects and things."""
-    context = click.get_current_context()
-    context.obj = Call(**given).after(context.obj)
-
-
-facts: click.Group = click.Group(
-    "facts", callback=_group, help=_group.__doc__,
-    commands=[
+facts: click.Group = group(
+    "facts", "Facts about people, projects and things.",
+    [
         add, close, retract, alias, merge, about, list_, ask, entity, entities, aliases, predicates, declare, seed, extract,
         contradictions, import_,
-    ], params=call_options(),
-    context_settings=SETTINGS, epilog="\b\nExample:\n  lamina facts seed team.toml && lamina facts about Keystone",
+    ],
+    "lamina facts seed team.toml && lamina facts about Keystone",
 )  # fmt: skip

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from lamina.cli.chunks import answer_chunk
 from lamina.cli.command import Call, FilePath, Where, command, filter_options, limit_option, number_option
 from lamina.cli.terminal import (
     bold,
@@ -182,7 +183,7 @@ def review(call: Call, id: str, reason: str, done: bool) -> None:
     if not (reason or done):
         raise click.UsageError("give --reason, or --done")
     with call.open() as vault:
-        _answer(call, vault.review(id, reason, needed=not done))
+        answer_chunk(call, vault.review(id, reason, needed=not done))
 
 
 @command("snooze", "lamina snooze 4f1c09a2b7 --until 2026-12-01", "lamina snooze 4f1c09a2b7 --wake")
@@ -195,7 +196,7 @@ def snooze(call: Call, id: str, until: str | None, wake: bool, tz: str | None) -
     if bool(until) == wake:
         raise click.UsageError("give --until, or --wake")
     with call.open() as vault:
-        _answer(call, vault.snooze(id, until, tz=tz))
+        answer_chunk(call, vault.snooze(id, until, tz=tz))
 
 
 @command(
@@ -236,7 +237,3 @@ def _archive_lines(report: ArchiveReport, shown: Sequence[Chunk]) -> Iterator[st
     if report.chunks > len(shown) > 0:
         yield f"and {report.chunks - len(shown):,} more"
     yield f"{'would archive' if report.dry_run else 'archived'} {count_of(report.chunks, 'chunk')}"
-
-
-def _answer(call: Call, chunk: Chunk) -> None:
-    call.answer(chunk.to_dict(), lambda: chunk_table([chunk]))

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from lamina.cli.command import (
-    SETTINGS,
     Call,
-    call_options,
     command,
     embedder_option,
     executor_options,
+    group,
     number_option,
     quiet_libraries,
 )
@@ -40,9 +39,6 @@ if TYPE_CHECKING:
     from lamina_engine.graph.generators import BuildReport
     from lamina_engine.results import Cause, Link, Neighbor, Timeline, UnresolvedLink
 
-KINDS: Final = (
-    "sequence", "temporal", "semantic", "wikilinks", "markdown", "mention", "entity", "similar", "judged",
-)  # fmt: skip
 _ID: Final = click.argument("id", metavar="ID")
 _RELATION: Final = click.option(
     "--relation", "relations", multiple=True, metavar="NAME", help="Only this relation; may be repeated."
@@ -195,16 +191,12 @@ def _unusual(status: str) -> str | None:
     return None if status == "active" else status
 
 
-def _group(**given: Any) -> None:
-    """Make and show links between chunks."""
-    context = click.get_current_context()
-    context.obj = Call(**given).after(context.obj)
-
-
-links: click.Group = click.Group(
-    "links", callback=_group, help=_group.__doc__, commands=[build, add, remove, used, show, unresolved], params=call_options(),
-    context_settings=SETTINGS, epilog="\b\nExample:\n  lamina links build && lamina links show 4f1c09a2b7",
-)  # fmt: skip
+links: click.Group = group(
+    "links",
+    "Make and show links between chunks.",
+    [build, add, remove, used, show, unresolved],
+    "lamina links build && lamina links show 4f1c09a2b7",
+)
 
 
 # ---------------------------------------------------------------------- walks

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import sys
 from collections.abc import Sequence
 
 import click
 
-from lamina.cli.command import Call, command, number_option, resources_option
+from lamina.cli.command import Call, command, number_option, quiet_libraries, resources_option
 from lamina.cli.terminal import printable
 
 
@@ -54,7 +52,7 @@ def serve_cluster(
     from lamina.serving import replicas as serving
     from lamina.serving.client import TOKEN_VARIABLE
 
-    with contextlib.redirect_stdout(sys.stderr):  # Ray prints what befalls its cluster there
+    with quiet_libraries():
         if stop:
             serving.stop(ray)
         else:

@@ -77,7 +77,7 @@ def chain(
     call.answer(story.to_dict(), lambda: story_lines(story))
 
 
-def story_lines(story: Story, most: int = _SNIPPET_LINES) -> Iterator[str]:
+def story_lines(story: Story) -> Iterator[str]:
     """Yield a story as lines: what kind it is, then its chunks in order, the hit marked."""
     count = f"{len(story.chunks)} chunk{'' if len(story.chunks) == 1 else 's'}"
     if story.mode == "chain":
@@ -98,7 +98,9 @@ def story_lines(story: Story, most: int = _SNIPPET_LINES) -> Iterator[str]:
         )
         id_ = short_id(chunk.id)
         yield f"{mark} {bold(id_)}  {dim(clip(facts, max(20, columns() - 4 - width(id_))))}"
-        yield from (f"    {line}" for line in wrap(_excerpt(chunk.text, story.query or ""), prose_columns() - 4, most))
+        yield from (
+            f"    {line}" for line in wrap(_excerpt(chunk.text, story.query or ""), prose_columns() - 4, _SNIPPET_LINES)
+        )
 
 
 def _excerpt(text: str, query: str) -> str:
