@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
+from lamina.accessor import Accessor
 from lamina_engine.arguments import path_of, text_of
 from lamina_engine.clock import Instant
 from lamina_engine.errors import InvalidArgument, describe_value
@@ -11,17 +12,10 @@ from lamina_engine.errors import InvalidArgument, describe_value
 if TYPE_CHECKING:
     from lamina.options import PathLike, Trigger
     from lamina_engine.context.rendering import ContextBlock
-    from lamina_engine.memory import Memory
 
 
-class Context:
+class Context(Accessor):
     """Context for agents; ``vault.bootstrap`` and ``vault.inject`` are its two calls."""
-
-    def __init__(self, memory: object) -> None:
-        self._memory = cast("Memory", memory)  # the engine's own class is no part of the public surface
-
-    def __repr__(self) -> str:
-        return f"<Context of {self._memory.root.name!r}>"
 
     def bootstrap(
         self,

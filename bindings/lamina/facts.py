@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 
+from lamina.accessor import Accessor
 from lamina.results import Answers, Results
 from lamina_engine.arguments import flag_of, limit_of, names_of, numbers_of, path_of, whole_of
 from lamina_engine.clock import Instant
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from lamina_engine.facts.predicates import Declaration, Predicate
     from lamina_engine.facts.schema import Alias, Entity, Resolution
     from lamina_engine.facts.seeding import SeedReport
-    from lamina_engine.memory import Memory
     from lamina_engine.results import Contradiction, Fact, FactsReport
 
 RECORD = (
@@ -30,7 +30,7 @@ RECORD = (
 """Fields of a record of `Facts.add_many`; the first three are required."""
 
 
-class Facts:
+class Facts(Accessor):
     """Facts of a vault: subject, predicate and object, with a validity interval and a source.
 
     Examples
@@ -39,12 +39,6 @@ class Facts:
     >>> [(fact.key, fact.value, fact.source) for fact in vault.facts.about("keystone")]
     [('port', '3055', 'keystone.md')]
     """
-
-    def __init__(self, memory: object) -> None:
-        self._memory = cast("Memory", memory)  # the engine's own class is no part of the public surface
-
-    def __repr__(self) -> str:
-        return f"<Facts of {self._memory.root.name!r}>"
 
     def __call__(
         self,

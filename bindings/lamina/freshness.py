@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
+from lamina.accessor import Accessor
 from lamina_engine.clock import Instant
 
 if TYPE_CHECKING:
@@ -12,11 +13,10 @@ if TYPE_CHECKING:
     from lamina_engine.freshness.archive import ArchiveReport
     from lamina_engine.freshness.refresh import RefreshReport
     from lamina_engine.freshness.report import FreshnessReport
-    from lamina_engine.memory import Memory
     from lamina_engine.results import Chunk
 
 
-class Freshness:
+class Freshness(Accessor):
     """Freshness of a vault's chunks. Call it for a report: ``vault.freshness()``.
 
     Examples
@@ -24,12 +24,6 @@ class Freshness:
     >>> sum(vault.freshness(git_check=False).counts.values())
     3
     """
-
-    def __init__(self, memory: object) -> None:
-        self._memory = cast("Memory", memory)  # the engine's own class is no part of the public surface
-
-    def __repr__(self) -> str:
-        return f"<Freshness of {self._memory.root.name!r}>"
 
     def __call__(
         self,

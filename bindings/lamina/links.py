@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
+from lamina.accessor import Accessor
 from lamina.results import Results
 from lamina_engine.arguments import flag_of, limit_of
 from lamina_engine.clock import Instant
@@ -14,11 +15,10 @@ if TYPE_CHECKING:
     from lamina.options import CauseDirection, Direction, Intent, LinkKind
     from lamina_engine.embed.chat import Budget, ChatSpec
     from lamina_engine.graph.generators import BuildReport
-    from lamina_engine.memory import Memory
     from lamina_engine.results import Cause, Link, Neighbor, Timeline, UnresolvedLink
 
 
-class Links:
+class Links(Accessor):
     """Links of a vault. Call it for the links of one chunk: ``vault.links(id)``.
 
     Examples
@@ -28,12 +28,6 @@ class Links:
     >>> [(link.source, link.target) for link in vault.links("db")]
     [('outage', 'db')]
     """
-
-    def __init__(self, memory: object) -> None:
-        self._memory = cast("Memory", memory)  # the engine's own class is no part of the public surface
-
-    def __repr__(self) -> str:
-        return f"<Links of {self._memory.root.name!r}>"
 
     def __call__(
         self, id: str, direction: Direction = "both", relations: Sequence[str] | None = None, *, hidden: bool = False

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
+from lamina.accessor import Accessor
 from lamina.results import Results
 from lamina_engine.clock import Instant
 from lamina_engine.errors import InvalidArgument
@@ -13,11 +14,10 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from lamina.options import ChainDirection, KeepEnd, ProfileName, StoryMode, Where
-    from lamina_engine.memory import Memory
     from lamina_engine.results import Chunk, Reconstruction, Session, Story
 
 
-class Sessions:
+class Sessions(Accessor):
     """Sessions of a vault. Call it to list them: ``vault.sessions()``.
 
     Examples
@@ -25,12 +25,6 @@ class Sessions:
     >>> [(session.session, session.chunks) for session in vault.sessions()]
     [('s1', 2)]
     """
-
-    def __init__(self, memory: object) -> None:
-        self._memory = cast("Memory", memory)  # the engine's own class is no part of the public surface
-
-    def __repr__(self) -> str:
-        return f"<Sessions of {self._memory.root.name!r}>"
 
     def __call__(
         self,

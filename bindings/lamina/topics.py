@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Literal
 
+from lamina.accessor import Accessor
 from lamina.results import Results
 from lamina_engine.arguments import ids_of
 
@@ -14,13 +15,12 @@ if TYPE_CHECKING:
     from lamina.options import ClusterMethod, ClusterSelection, PathLike, TopicNames
     from lamina.pages import PageReport
     from lamina_engine.embed.chat import Budget, ChatSpec
-    from lamina_engine.memory import Memory
     from lamina_engine.reports import Progress
     from lamina_engine.topics.catalog import Topic, TopicMembers
     from lamina_engine.topics.clustering import ClusterReport
 
 
-class Topics:
+class Topics(Accessor):
     """Topics of a vault. Call it to list them: ``vault.topics()``.
 
     Examples
@@ -28,12 +28,6 @@ class Topics:
     >>> len(vault.topics())
     0
     """
-
-    def __init__(self, memory: object) -> None:
-        self._memory = cast("Memory", memory)  # the engine's own class is no part of the public surface
-
-    def __repr__(self) -> str:
-        return f"<Topics of {self._memory.root.name!r}>"
 
     def __call__(self) -> Results[Topic]:
         """Return the topics as they are now, largest first; chunks added since the clustering count.
