@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 import lamina
 from lamina.cli.app import program
-from lamina_engine.context.rendering import parse
+from tests.engine.context.blocks import parse
 
 WHY = "why did we move from SQLite to PostgreSQL?"
 

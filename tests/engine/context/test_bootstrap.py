@@ -11,8 +11,8 @@ import pytest
 import lamina
 from lamina import FixedClock, InvalidArgument, Vault
 from lamina_engine.context import bootstrap as room
-from lamina_engine.context.rendering import parse
 from lamina_engine.context.tokens import count_tokens
+from tests.engine.context.blocks import parse
 
 NOW = "2026-03-01T12:00:00Z"
 

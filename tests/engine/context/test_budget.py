@@ -16,9 +16,10 @@ from lamina_engine.context.budget import (
     half_budget,
     task_budget,
 )
-from lamina_engine.context.rendering import Item, parse, render, render_item
+from lamina_engine.context.rendering import Item, render, render_item
 from lamina_engine.context.tokens import count_tokens
 from lamina_engine.settings import Injection
+from tests.engine.context.blocks import parse
 
 DEFAULTS = Injection()
 _UNIT = st.floats(0.0, 1.0)

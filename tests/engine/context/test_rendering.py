@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamina_engine.context.rendering import CLOSING, Item, age_text, parse, render
+from lamina_engine.context.rendering import CLOSING, Item, age_text, render
+from tests.engine.context.blocks import parse
 
 _TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=80)
 _NASTY = st.sampled_from(

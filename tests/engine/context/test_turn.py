@@ -21,9 +21,10 @@ import lamina
 from lamina import FixedClock, InvalidArgument, Vault
 from lamina_engine.context import turn
 from lamina_engine.context.evidence import Evidence
-from lamina_engine.context.rendering import Item, parse
+from lamina_engine.context.rendering import Item
 from lamina_engine.context.tokens import count_tokens
 from lamina_engine.store.journals import JOURNALS
+from tests.engine.context.blocks import parse
 
 NOW = "2026-03-01T12:00:00Z"
 WHY = "why did we move from SQLite to PostgreSQL?"
