@@ -62,42 +62,18 @@ class TimeExpression(Struct, frozen=True):
 NOTHING: Final = TimeExpression(None, 0.0, "", (0, 0), "none")
 
 
-def time_window(text: str, now: Now, tz: str = "UTC") -> Window | None:
-    """Return the time that a question means, or None.
-
-    Parameters
-    ----------
-    text : str
-        A question; the phrase may be anywhere in it.
-    now : datetime, str or int
-        When it is asked: a datetime (a naive one is read in ``tz``), ISO 8601 text, or microseconds since 1970 (UTC).
-    tz : str
-        IANA name of the zone whose days are meant.
-
-    Returns
-    -------
-    tuple of datetime, optional
-        Half-open [start, end), aware, in ``tz``. "Before" begins at ``datetime.min``, what never ends ends at ``datetime.max``.
-
-    Raises
-    ------
-    InvalidArgument
-        When ``text`` is not text, ``now`` not an instant or ``tz`` not a zone; the content of a text never raises.
-
-    Examples
-    --------
-    >>> start, end = time_window("what did we decide last Tuesday?", "2026-08-12T14:30:00Z")
-    >>> print(start.date(), end.date())
-    2026-08-11 2026-08-12
-    """
-    found = understand_time(text, now, tz)
-    return found.window if found.confidence >= MIN_CONFIDENCE else None
-
-
 def understand_time(text: str, now: Now, tz: str = "UTC") -> TimeExpression:
     """Return the time expression of a question, also one too unsure to be a filter.
 
-    O(length), up to `MAX_CHARS`; a short question takes about a tenth of a millisecond.
+    ``now`` is when it is asked; ``tz`` names the zone whose days are meant, and in which a naive ``now`` is read. "Before"
+    begins at ``datetime.min``, what never ends ends at ``datetime.max``. O(length), up to `MAX_CHARS`; a short question takes
+    about a tenth of a millisecond.
+
+    Examples
+    --------
+    >>> start, end = understand_time("what did we decide last Tuesday?", "2026-08-12T14:30:00Z").window
+    >>> print(start.date(), end.date())
+    2026-08-11 2026-08-12
     """
     if not isinstance(text, str):
         raise InvalidArgument(f"text must be text, not {type(text).__name__}")

@@ -15,11 +15,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lamina_engine.errors import InvalidArgument
-from lamina_engine.recall.time_expression import MAX_CHARS, MIN_CONFIDENCE, NOTHING, time_window, understand_time
+from lamina_engine.recall.time_expression import MAX_CHARS, MIN_CONFIDENCE, NOTHING, Now, Window, understand_time
 
 NOW = "2026-08-12T14:30:45"
 """A Wednesday."""
 EVER = "0001-01-01"
+
+
+def time_window(text: str, now: Now, tz: str = "UTC") -> Window | None:
+    found = understand_time(text, now, tz)
+    return found.window if found.confidence >= MIN_CONFIDENCE else None
 
 
 def days(text: str, now: str = NOW, tz: str = "UTC") -> str | None:
