@@ -368,6 +368,18 @@ def add_events(
     )
 
 
+def remove_chunks(transaction: Transaction, view: View, identities: Sequence[str], reason: str) -> None:
+    """Deactivate the active chunks of vanished text; they come back with it.
+
+    Chunks that a user invalidated stay invalidated: the text's return must not make them true again.
+    """
+    rows = view.rows_of_ids(list(identities))
+    known = rows[rows >= 0]
+    current = known[view.state.status[known] == ACTIVE]
+    names, n = view.snapshot.values("chunks", "id", current), len(current)
+    add_events(transaction, "remove", names, current, transaction.stamps(n), [reason] * n)
+
+
 def add_origins(
     transaction: Transaction,
     ids: Sequence[str | None],

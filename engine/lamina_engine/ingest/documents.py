@@ -13,7 +13,7 @@ import numpy as np
 
 from lamina_engine.chunks import writing
 from lamina_engine.chunks.batch import ChunkBatch, new_id
-from lamina_engine.index.state import ACTIVE, REMOVED
+from lamina_engine.index.state import REMOVED
 from lamina_engine.index.tables import NO_MORE, BulkHint
 from lamina_engine.ingest import invalidated
 from lamina_engine.ingest.drafts import SourceDraft
@@ -148,7 +148,7 @@ class DocumentWriter:
         with memory.write(hint=hint) as (transaction, view):
             invalid = self._keep_invalid(view, batch, parts)
             written = writing.ChunkWriter(memory, batch, vectors, invalid=invalid).append_to(transaction, view)
-            _remove(transaction, view, [*lost, *self._gone])
+            writing.remove_chunks(transaction, view, [*lost, *self._gone], "its source no longer exists")
             for document, ids in zip(self._documents, parts, strict=True):
                 self._note_document(document, ids)
             transaction.append("sources", self._rows.columns, transaction.stamps(len(self._rows)))
@@ -183,20 +183,6 @@ class DocumentWriter:
             end_lines=[chunk.end_line for chunk in chunks if chunk.line],
             links=msgspec.json.encode(document.links).decode() if document.links else None,
         )
-
-
-def _remove(transaction: Any, view: View, identities: Sequence[str]) -> None:
-    """Deactivate the chunks of vanished text; they come back with their file.
-
-    Chunks that a user invalidated stay invalidated: the file's return must not make them true again.
-    """
-    rows = view.rows_of_ids(list(identities))
-    known = rows[rows >= 0]
-    current = known[view.state.status[known] == ACTIVE]
-    if len(current):
-        names = view.snapshot.values("chunks", "id", current)
-        reasons = ["its source no longer exists"] * len(current)
-        writing.add_events(transaction, "remove", names, current, transaction.stamps(len(current)), reasons)
 
 
 def prepare_documents(view: View, documents: Sequence[Document]) -> tuple[ChunkBatch, list[list[str]], list[str]]:

@@ -10,7 +10,6 @@ from lamina_engine.chunks import writing
 from lamina_engine.chunks.batch import ChunkBatch, new_ids
 from lamina_engine.chunks.handoffs import DERIVED, HANDOFF, INSIGHT
 from lamina_engine.graph import sessions
-from lamina_engine.index.state import ACTIVE
 from lamina_engine.index.tables import NO_MORE, BulkHint
 from lamina_engine.ingest.sources import SourceRows
 from lamina_engine.redact import search
@@ -196,14 +195,7 @@ class SessionWriter:
     def _remove(self, names: Sequence[str]) -> None:
         """Make chunks of removed text inactive. Nothing is deleted: they come back with their text."""
         with self._memory.write() as (transaction, view):
-            rows = view.rows_of_ids(list(names))
-            known = rows[rows >= 0]
-            current = known[view.state.status[known] == ACTIVE]
-            if len(current):
-                found = view.snapshot.values("chunks", "id", current)
-                reasons = ["its session no longer has it"] * len(current)
-                stamps = transaction.stamps(len(current))
-                writing.add_events(transaction, "remove", found, current, stamps, reasons)
+            writing.remove_chunks(transaction, view, names, "its session no longer has it")
 
     def _batch(self) -> ChunkBatch:
         group, threads, n = self._group, self._threads, len(self._ids)
