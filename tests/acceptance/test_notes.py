@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 import lamina
 from lamina import FixedClock, Vault
 from lamina_engine.embed.resolve import resolve
-from lamina_engine.ingest import pipeline, reader, sources
+from lamina_engine.ingest import reader, sources
 from lamina_engine.ingest.git import find_repository
 from lamina_engine.reports import IngestReport
 from tests.notes import settle
@@ -144,7 +144,7 @@ def test_a_second_run_opens_no_file(notes: Notes, monkeypatch: pytest.MonkeyPatc
     def refuse(*_: object) -> bytes:
         raise AssertionError("a file was read")
 
-    monkeypatch.setattr(pipeline, "_digest_of", refuse)
+    monkeypatch.setattr(sources, "digest_of_entry", refuse)
     monkeypatch.setattr(reader, "read_entry", refuse)
     before, snapshot = notes.embedder.embedded, notes.vault.stats()["snapshot"]
     got = notes.vault.ingest(notes.folder)

@@ -291,7 +291,7 @@ class _Run:
             before = len(self.report.problems)
             try:
                 trackers.IMPORTERS[kind](self.memory, entry.absolute, self.report, recover=False)
-                reading = Reading(_digest_of(entry), f"{IMPORT_MARK}{kind}")
+                reading = Reading(sources.digest_of_entry(entry), f"{IMPORT_MARK}{kind}")
             except (IngestError, OSError) as error:
                 self._add_problems([Problem(entry.path, "unreadable", str(error))])
                 continue
@@ -345,7 +345,7 @@ class _Run:
         for done, entry in enumerate(entries):
             self._report_progress("scanning", done, len(entries))
             try:
-                readings[entry.path] = Reading(_digest_of(entry), self.settings_of(entry))
+                readings[entry.path] = Reading(sources.digest_of_entry(entry), self.settings_of(entry))
             except OSError as error:
                 reason = error.strerror or error
                 problems.append(Problem(entry.path, "unreadable", f"cannot be read ({reason}); left unchanged"))
@@ -545,12 +545,3 @@ def _is_session(entry: FileEntry) -> bool:
         return chats.MESSAGES.search(head) is not None and format_of(entry.absolute, "json") == chats.NAME
     except Exception:  # reported when it is read
         return False
-
-
-def _digest_of(entry: FileEntry) -> bytes:
-    """Hash a file in pieces: a file of records may be larger than memory."""
-    digest = hashlib.blake2b(digest_size=16)
-    with entry.absolute.open("rb") as file:
-        while piece := file.read(1 << 20):
-            digest.update(piece)
-    return digest.digest()

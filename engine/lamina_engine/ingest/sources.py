@@ -269,6 +269,12 @@ class Source:
         return absolute_path(self.root, self.source)
 
 
+def digest_of_entry(entry: FileEntry) -> bytes:
+    """Return the digest of a file, read in pieces: one of records may be larger than memory."""
+    with entry.absolute.open("rb") as file:
+        return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).digest()
+
+
 def absolute_path(root: str, source: str) -> str:
     """Return the absolute path of a source below a root."""
     return f"{root.rstrip('/')}/{source}"

@@ -178,7 +178,7 @@ class _Run:
         if known is None or known.facts.settings != self._settings or known.facts.size != entry.size:
             return False
         try:
-            digest = _digest_of(entry.absolute)
+            digest = sources.digest_of_entry(entry)
         except OSError:
             return False  # reading it will report the error
         if digest != known.facts.digest:
@@ -332,11 +332,3 @@ class _Run:
 
 def _first_id(session: str, agent: str) -> str:
     return chunk_ids([(session, agent, 0, 0, CONVERSATION)])[0]
-
-
-def _digest_of(path: Path) -> bytes:
-    digest = hashlib.blake2b(digest_size=16)
-    with path.open("rb") as file:
-        while piece := file.read(1 << 20):
-            digest.update(piece)
-    return digest.digest()

@@ -15,7 +15,7 @@ import pytest
 
 import lamina
 from lamina import FixedClock, Vault
-from lamina_engine.ingest import adding, documents, pipeline, reader, recordfiles
+from lamina_engine.ingest import adding, documents, pipeline, reader, recordfiles, sources
 from lamina_engine.ingest.walk import read_entry
 from lamina_engine.reports import IngestReport, Progress
 from tests.notes import CountingEmbedder, prose, state, write
@@ -51,7 +51,7 @@ class Reads:
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.hashed: list[str] = []
         self.read: list[str] = []
-        digest_of = pipeline._digest_of
+        digest_of = sources.digest_of_entry
 
         def counted_digest(entry: Any) -> bytes:
             self.hashed.append(entry.path)
@@ -61,7 +61,7 @@ class Reads:
             self.read.append(entry.path)
             return read_entry(entry, **options)
 
-        patch.setattr(pipeline, "_digest_of", counted_digest)
+        patch.setattr(sources, "digest_of_entry", counted_digest)
         patch.setattr(reader, "read_entry", counted_read)
 
 
@@ -132,7 +132,7 @@ def test_what_cannot_be_read_stays_as_it_was(
     before = state(lexical_vault)
     write(folder, "a.md", "New words.")
     (folder / "b.md").rename(folder / "moved.md")
-    module, name = (pipeline, "_digest_of") if stage == "hash" else (reader, "read_entry")
+    module, name = (sources, "digest_of_entry") if stage == "hash" else (reader, "read_entry")
     original = getattr(module, name)
 
     def refuse(entry: Any, **options: Any) -> bytes:
