@@ -67,6 +67,10 @@ def find_links(text: str, kind: str, code: Sequence[Range]) -> list[WrittenLink]
         found = [*_rst_links(text, code), *_urls(text, code)]
     elif kind == "text":
         found = [*find_wikilinks(text, code), *_urls(text, code)]
+    elif kind == "asciidoc":
+        found = [*_asciidoc_links(text, code), *_urls(text, code)]
+    elif kind == "org":
+        found = [*_org_links(text, code), *_urls(text, code)]
     else:
         return []
     return sorted(found, key=lambda link: link[:2])
@@ -198,6 +202,28 @@ def _url_link(written: str, span: Range) -> Iterator[WrittenLink]:
     if blob:
         yield WrittenLink(*span, f"{blob[1]}/{unquote(blob[2])}", blob[3] or None, form="hosted")
     yield WrittenLink(*span, url_key(written), form="url")
+
+
+# ---------------------------------------------------------------------- AsciiDoc and Org
+
+_MACRO: Final = re.compile(
+    r"\b(?:xref|link|include):{1,2}([^\s\[\]]{1,1000})\[|<<([^<>\s,]{1,1000}\.[^<>\s,]{1,200})(?:,[^<>]{0,300})?>>"
+)
+_BRACKETED: Final = re.compile(r"\[\[([^\[\]\n]{1,1000})\](?:\[[^\[\]\n]{0,1000}\])?\]")
+
+
+def _asciidoc_links(text: str, code: Sequence[Range]) -> Iterator[WrittenLink]:
+    for match in _MACRO.finditer(text):
+        if not is_inside(code, match.start()):
+            yield from _destination(match[1] or match[2], match.span(), embed=match[0].startswith("include"))
+
+
+def _org_links(text: str, code: Sequence[Range]) -> Iterator[WrittenLink]:
+    """Yield links to files, with the headline after ``::``."""
+    for match in _BRACKETED.finditer(text) if "[[" in text else ():
+        path, _, place = match[1].removeprefix("file:").partition("::")
+        if not is_inside(code, match.start()) and "://" not in path and "." in path:
+            yield from _destination(f"{path}#{place.lstrip('*#')}" if place else path, match.span())
 
 
 # ---------------------------------------------------------------------- reStructuredText

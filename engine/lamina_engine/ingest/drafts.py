@@ -19,13 +19,16 @@ from lamina_engine.graph.code_spans import code_ranges
 from lamina_engine.graph.references import SourceLink
 from lamina_engine.graph.targets import page_of_name
 from lamina_engine.ingest import code, markdown, plaintext, walk
+from lamina_engine.ingest.asciidoc import outline_asciidoc, read_asciidoc_header
 from lamina_engine.ingest.chunking import ChunkLimits, Outline, Piece, split
 from lamina_engine.ingest.classify import KNOWN_TYPES, Rules, classify, clean_type
 from lamina_engine.ingest.conversion import CONVERTERS, Converted, Entry, convert, mark_entries, outline_pages
 from lamina_engine.ingest.decoding import Decoded, Refusal, decode
 from lamina_engine.ingest.frontmatter import Frontmatter, Json, read_frontmatter
 from lamina_engine.ingest.heads import read_head
+from lamina_engine.ingest.markup import markup_of
 from lamina_engine.ingest.minified import is_machine_made
+from lamina_engine.ingest.orgmode import outline_org, read_org_keywords
 from lamina_engine.ingest.roles import role_of_code, role_of_text
 from lamina_engine.redact.redactor import Masked, Redactor, mask
 from lamina_engine.reports import Problem
@@ -80,7 +83,7 @@ class SourceDraft:
     """Number of masked findings."""
 
 
-KINDS = ("markdown", "text", "rst", "code", *CONVERTERS)
+KINDS = ("markdown", "text", "rst", "asciidoc", "org", "code", *CONVERTERS)
 MAX_TITLE_CHARS = 300
 """A longer title is cut: it is embedded with every chunk."""
 MACHINE_MADE = (
@@ -89,7 +92,17 @@ MACHINE_MADE = (
 CREATED_KEYS = ("created_at", "created", "date")
 """Frontmatter keys that give the date, in order of preference."""
 
-_LINKED_KINDS = frozenset({"markdown", "rst", "text", "html"})
+_LINKED_KINDS = frozenset({"markdown", "rst", "asciidoc", "org", "text", "html"})
+_HEADERS = {"asciidoc": read_asciidoc_header, "org": read_org_keywords}
+_OUTLINES = {
+    "markdown": markdown.outline_markdown,
+    "rst": plaintext.outline_rst,
+    "asciidoc": outline_asciidoc,
+    "org": outline_org,
+    "text": plaintext.outline_text,
+    "pdf": outline_pages,
+    **dict.fromkeys(CONVERTERS.keys() - {"pdf"}, markdown.outline_markdown),
+}
 _INLINE_KINDS = frozenset({"markdown", "notebook"})
 CODE_MIN = 100
 """Characters under which a definition shares a chunk with its neighbours: a function of some lines has one of its own."""
@@ -99,7 +112,7 @@ _DEFAULT_RULES = Rules()
 
 def kind_of(source: str) -> str:
     """Return the kind to read a path as by its suffix: text unless another of `KINDS` is known."""
-    kind = walk.KINDS.get(PurePosixPath(source).suffix.lower().lstrip("."))
+    kind = walk.kind_of_name(source)
     return kind if kind in KINDS else "text"
 
 
@@ -135,10 +148,14 @@ def read_source(
         return _with_problem(draft, "machine_made", f"{MACHINE_MADE}; skipped")
     if decoded.warning:
         _with_problem(draft, "encoding", decoded.warning)
+    if kind == "text":
+        draft.kind = kind = markup_of(decoded.text)
     front = read_frontmatter(decoded.text) if kind == "markdown" else Frontmatter()
     is_head = not front.body
     if isinstance(converted, Converted):
         front = Frontmatter(converted.fields)
+    elif kind in _HEADERS:
+        front = _HEADERS[kind](decoded.text)
     elif is_head and kind in _LINKED_KINDS:
         front = read_head(decoded.text, kind)
     _take_fields(draft, front, redactor, rules, tz, is_head=is_head)
@@ -231,16 +248,8 @@ def _lines(
 
 
 def _outline(text: str, draft: SourceDraft) -> Outline:
-    if draft.kind == "markdown":
-        return markdown.outline_markdown(text)
-    if draft.kind == "rst":
-        return plaintext.outline_rst(text)
-    if draft.kind == "pdf":
-        return outline_pages(text)
-    if draft.kind in CONVERTERS:
-        return markdown.outline_markdown(text)
-    if draft.kind == "text":
-        return plaintext.outline_text(text)
+    if draft.kind in _OUTLINES:
+        return _OUTLINES[draft.kind](text)
     language = code.language_of(draft.source)
     if language:
         draft.metadata.setdefault("language", language)

@@ -87,7 +87,7 @@ def _fields(lines: list[str], pattern: re.Pattern[str]) -> Iterator[tuple[str, J
         keyword = _VERSION_KEYWORD.match(value)
         value = keyword[1] if keyword else value
         if value:
-            yield name, _people(value) if name in ("author", "authors", "from") else value
+            yield name, people_of(value) if name in ("author", "authors", "from") else value
 
 
 def _below_title(lines: list[str], start: int) -> int:
@@ -98,7 +98,7 @@ def _below_title(lines: list[str], start: int) -> int:
     return next((i for i in range(start + taken, len(lines)) if lines[i].strip()), start)
 
 
-def _people(value: str) -> list[Json]:
+def people_of(value: str) -> list[Json]:
     """Return names out of ``A B <a@b>, c@d (C D)``, without addresses."""
     names: list[Json] = []
     for part in value.split(";") if ";" in value else _COMMA.split(value):

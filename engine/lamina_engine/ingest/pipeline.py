@@ -44,7 +44,18 @@ IMPORT_MARK: Final = "import:"
 """Settings of sources that an importer read begin with it."""
 _MARKS: Final = (SESSIONS_MARK, IMPORT_MARK)
 ALL_KINDS: Final = ("auto", *KINDS, *sorted(RECORD_KINDS), *trackers.IMPORTERS, SESSIONS)
-RULES: Final = {"html": 4, "markdown": 2, "rst": 2, "code": 2, "csv": 2}
+RULES: Final = {
+    "html": 4,
+    "markdown": 2,
+    "rst": 2,
+    "text": 2,
+    "code": 2,
+    "csv": 3,
+    "tsv": 2,
+    "jsonl": 2,
+    "parquet": 2,
+    "arrow": 2,
+}
 """Revision of how files of a kind are read: another number reads them again, which writes what has become other."""
 _STDIN: Final = "<stdin>"
 _MANY_BYTES: Final = 1 << 22

@@ -28,6 +28,7 @@ from lamina_engine.errors import IngestError, InvalidArgument, LaminaError
 from lamina_engine.index.keys import KeyIndex, hash_ids
 from lamina_engine.index.tables import NO_MORE, BulkHint
 from lamina_engine.ingest import adding, invalidated
+from lamina_engine.ingest.cells import is_of_cells, with_text
 from lamina_engine.ingest.records import ColumnMapping, Record, Row, no_constant, normalise_record, python_values, shown
 from lamina_engine.reports import Problem
 from lamina_engine.store import unlinked
@@ -425,6 +426,8 @@ class RecordWriter:
         self._overrides = {field: value for field, value in overrides.items() if value is not None}
         self._records: list[Record] = []
         self._identities = _Identities(memory, former)
+        self._former = list(former)
+        self._has_cells: bool | None = None
         self._known_dim: int | None = None
         self._positions: list[int] = []
         self._pending = 0
@@ -494,7 +497,7 @@ class RecordWriter:
             self._written.append((pa.array([ids[i] for i in kept], pa.string()), np.array([places[i] for i in kept])))
 
     def _checked(self, row: Mapping[str, Any]) -> Record:
-        given = {**row, **self._overrides}
+        given = {**(with_text(row) if self._tells_cells() else row), **self._overrides}
         if not given.get("source"):
             given["source"] = self._name
         record = normalise_record(given, tz=self._memory.config.tz)
@@ -503,6 +506,19 @@ class RecordWriter:
             if dim and len(record.vector) != dim:
                 raise InvalidArgument(f"its vector has dimension {len(record.vector)}; this vault's vectors have {dim}")
         return record
+
+    def _tells_cells(self) -> bool:
+        """Return whether rows without a text are told as their cells.
+
+        Not those of a table that was read with a column for its text: whoever named it wants no other.
+        """
+        if self._has_cells is None:
+            view = self._memory.view()
+            rows = view.rows_of_ids(self._former[:1])
+            (text,) = view.snapshot.values("chunks", "text", rows) if (rows >= 0).all() and len(rows) else ("",)
+            (metadata,) = view.snapshot.values("chunks", "metadata", rows) if text else (None,)
+            self._has_cells = not text or is_of_cells(text, json.loads(metadata or "{}"))
+        return self._has_cells
 
     def _dim(self) -> int:
         """Return the dimension of the vault's vectors; 0 where it has none."""

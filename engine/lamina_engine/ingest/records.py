@@ -238,8 +238,8 @@ def _check_text(record: Mapping[str, object]) -> str:
             metadata = record.get("metadata")
             given = {**record, **(metadata if isinstance(metadata, Mapping) else {})}
             others = [shown(name) for name in given if name not in FIELDS][:_NAMED]
-            such = f", such as {', '.join(others)}" if others else ""
-            allowed += f"; if the text is in another field{such}, map it (--column text=NAME) or name the file's kind (--kind beads)"
+            if others:
+                allowed += f" in a field 'text', not only {', '.join(others)}"
         raise misfit("text", value, allowed)
     if not value or value.isspace():
         raise InvalidArgument(f"text={value[:20]!r} is blank; give non-empty text")

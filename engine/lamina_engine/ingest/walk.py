@@ -53,6 +53,8 @@ KINDS: dict[str, str] = {
     **dict.fromkeys(("md", "markdown", "mdx", "qmd"), "markdown"),
     **dict.fromkeys(("txt", "text", "log"), "text"),
     **dict.fromkeys(("rst", "rest"), "rst"),
+    **dict.fromkeys(("adoc", "asciidoc"), "asciidoc"),
+    "org": "org",
     **dict.fromkeys(("jsonl", "ndjson"), "jsonl"),
     **dict.fromkeys(("arrow", "arrows", "ipc", "feather"), "arrow"),
     **dict.fromkeys(("parquet", "pq"), "parquet"),
@@ -64,6 +66,7 @@ KINDS: dict[str, str] = {
     "tsv": "tsv",
 }
 """Kind of source by lower-case suffix; of a suffix neither here nor in `BINARY_SUFFIXES` only the bytes can tell."""
+_TEXTS = frozenset({"markdown", "rst", "asciidoc", "org"})
 BINARY_SUFFIXES = frozenset(_BINARY.split())
 
 
@@ -278,7 +281,7 @@ class _Walker:
 
     def add(self, path: str, absolute: Path, info: os.stat_result) -> None:
         """Add a file unless it is too large."""
-        kind = KINDS.get(_suffix(path.rpartition("/")[2]))
+        kind = kind_of_name(path)
         self.seen.add((info.st_dev, info.st_ino))
         if info.st_size > self.max_bytes and kind not in RECORD_KINDS:
             self.problem(path, "too_large", f"{info.st_size} bytes, {refuse_size(self.max_bytes)}; skipped")
@@ -314,6 +317,14 @@ def _configured_templates(vault: Path) -> str | None:
         return None
     # only compared with paths the walk meets, never opened, so "../.." in it is without effect
     return folder.strip("/") or None if isinstance(folder, str) else None
+
+
+def kind_of_name(path: str) -> str | None:
+    """Return the kind by suffix; ``index.rst.txt``, as Sphinx publishes its sources, is ``rst``."""
+    name = path.rpartition("/")[2]
+    kind = KINDS.get(_suffix(name))
+    before = KINDS.get(_suffix(name[: -len(_suffix(name)) - 1])) if kind == "text" else None
+    return before if before in _TEXTS else kind
 
 
 def _suffix(name: str) -> str:

@@ -248,12 +248,12 @@ def test_a_broken_pdf_is_told_with_its_name_alone(caplog: pytest.LogCaptureFixtu
 def test_what_is_not_read_is_counted_by_suffix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # stranger 15
     notes = tmp_path / "notes"
     notes.mkdir()
-    for name in ("a.pdf", "b.png", "c.org", "d.PNG"):
+    for name in ("a.pdf", "b.png", "c.epub", "d.PNG"):
         (notes / name).write_bytes(b"x")
     monkeypatch.setattr(conversion, "EXTRAS", {**conversion.EXTRAS, "pdf": "no_such_package"})
     with lamina.open(tmp_path / "v", create=True) as vault:
         report = vault.ingest(str(notes))
-        assert (report.unread, report.added, report.problems) == ({".png": 2, ".pdf": 1, ".org": 1}, 0, [])
+        assert (report.unread, report.added, report.problems) == ({".png": 2, ".pdf": 1, ".epub": 1}, 0, [])
 
 
 def test_the_install_command_works_for_this_copy() -> None:

@@ -118,6 +118,17 @@ def test_paths_of_headings_leave_out_the_title() -> None:
         ("src/my-tool.py", "x = 1", "my-tool.py"),
         ("x.rst", "Title\n=====\n\nwords", "Title"),
         ("read-me.txt", "# no heading", "read me"),
+        ("tools.txt", "=====\nTools\n=====\n\n.. _client:\n\nThe client\n----------\n\nwords", "Tools"),
+        ("index.rst.txt", "Tools\n=====\n\nwords", "Tools"),
+        (
+            "git-reset.txt",
+            "git-reset(1)\n============\n\n-q::\n--quiet::\n\tBe quiet, linkgit:git[1].\n",
+            "git-reset(1)",
+        ),
+        ("notes.txt", "Milk\n====\n\nTwo litres::\n", "notes"),  # an underline alone is no markup
+        ("x.adoc", "= Manual\nAda <a@b>\n\n== Section\n", "Manual"),
+        ("x.org", "#+TITLE: The log\n* First\n", "The log"),
+        ("the-log.org", "* First\n* Second\n", "the log"),
         (".md", "words", ".md"),
         ("pages/Book%2FDune.md", "- a book", "Book/Dune"),  # Logseq's names of a page in a namespace
         ("pages/Book___Dune.md", "- a book", "Book/Dune"),
@@ -231,6 +242,11 @@ def test_rules_and_kinds_can_be_given() -> None:
     [
         ("a.md", "markdown"),
         ("a.RST", "rst"),
+        ("_sources/a.rst.txt", "rst"),
+        ("a.md.txt", "markdown"),
+        ("a.py.txt", "text"),
+        ("a.adoc", "asciidoc"),
+        ("a.org", "org"),
         ("a.txt", "text"),
         ("a.py", "code"),
         ("LICENSE", "text"),
@@ -242,7 +258,7 @@ def test_kind_by_suffix(source: str, kind: str) -> None:
 
 
 def test_unknown_kinds_and_zones_are_refused() -> None:
-    with pytest.raises(InvalidArgument, match="markdown, text, rst, code"):
+    with pytest.raises(InvalidArgument, match="markdown, text, rst, asciidoc, org, code"):
         read_source(b"", "x", kind="epub")
     with pytest.raises(InvalidArgument):
         read_source(b"", "x", tz="Nowhere")

@@ -279,5 +279,5 @@ def test_values_are_what_python_has() -> None:
 
 
 def test_a_record_without_a_text_is_told_its_other_fields() -> None:
-    with pytest.raises(InvalidArgument, match="such as 'Status', 'Name', map it"):
+    with pytest.raises(InvalidArgument, match="'text', not only 'Status', 'Name'"):
         normalise_record({"Status": "open", "type": "task", "metadata": {"Name": "buy hay"}})
