@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from lamina.vault import count_rewrites
 from lamina.view.requests import RequestError
+from lamina.view.stories import line_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -80,7 +81,7 @@ def answer_points(vault: lamina.Vault, query: Query, _: str) -> bytes:
 
 
 def answer_ids(vault: lamina.Vault, query: Query, _: str) -> dict[str, object]:
-    """Return ids and titles of points: of a range, or at some positions."""
+    """Return ids, and titles or first lines, of points: of a range, or at some positions."""
     points = _points_of(vault, count_rewrites(vault), query.number("snapshot", vault.version, 2**53), query.project)
     table = points.table.select(["id", "title"])
     at = query.text("at")
@@ -88,7 +89,11 @@ def answer_ids(vault: lamina.Vault, query: Query, _: str) -> dict[str, object]:
         found = table.slice(query.number("from", 0, 100_000_000, 0), query.number("n", _MOST_AT_ONCE, 5_000))
     else:
         found = table.take(_positions(at, table.num_rows))
-    return {"ids": found["id"].to_pylist(), "titles": found["title"].to_pylist(), "snapshot": int(points.snapshot)}
+    ids, titles = found["id"].to_pylist(), found["title"].to_pylist()
+    untitled = [name for name, title in zip(ids, titles, strict=True) if not title]
+    lines = {chunk.id: line_of(chunk.text) for chunk in vault.get_many(untitled)} if untitled else {}
+    titles = [title or lines.get(name) for name, title in zip(ids, titles, strict=True)]
+    return {"ids": ids, "titles": titles, "snapshot": int(points.snapshot)}
 
 
 def _positions(text: str, most: int) -> list[int]:

@@ -215,6 +215,45 @@ def test_an_empty_vault_says_which_command_fills_it(browser: Browser, tmp_path: 
         served.stop()
 
 
+def test_a_memory_without_a_title_is_called_by_its_words(browser: Browser, tmp_path: Path) -> None:
+    # what agents and `lamina add` write has no title: hits, the map and the context named it by 32 hexadecimal digits
+    with lamina.open(tmp_path / "v", create=True) as vault:
+        vault.add("We moved the ledger to PostgreSQL 16.", id="a" * 32)
+    served = Served(tmp_path / "v")
+    it = Seen(browser, served)
+    try:
+        name = it.go("/search?q=ledger").locator("ol.hits .name")
+        expect(name).to_have_text("We moved the ledger to PostgreSQL 16.")
+        expect(name.locator("mark")).to_have_text("ledger")
+        expect(it.page.locator("ol.hits > li > p")).to_have_count(0)
+        it.go("/context?prompt=did+we+move+the+ledger+to+PostgreSQL%3F")
+        expect(it.page.locator("ol.hits .name")).to_have_text("We moved the ledger to PostgreSQL 16.")
+        assert served.get("/api/ids?from=0&n=1").json()["titles"] == ["We moved the ledger to PostgreSQL 16."]
+    finally:
+        it.context.close()
+        served.stop()
+
+
+def test_text_that_is_written_from_the_right_is_read_from_there(browser: Browser, tmp_path: Path) -> None:
+    with lamina.open(tmp_path / "v", create=True, embedder="none") as vault:
+        vault.add("هذا هو القرار حول PostgreSQL", title="قرار", id="right")
+        vault.add("A decision about PostgreSQL: قرار", title="Decision", id="left")
+    served = Served(tmp_path / "v")
+    it = Seen(browser, served)
+    try:
+        page = it.go("/search?q=PostgreSQL")
+        for name in ("right", "left"):
+            row = page.locator(f"li:has([data-open={name}])")
+            mark, text = row.locator("mark").bounding_box(), row.locator("p").bounding_box()
+            assert mark
+            assert text
+            is_right = mark["x"] + mark["width"] / 2 > text["x"] + text["width"] / 2
+            assert is_right == (name == "right")
+    finally:
+        it.context.close()
+        served.stop()
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_names_contrast_and_small_screens(browser: Browser, served: Served, scheme: str) -> None:
     it = Seen(browser, served, 360, color_scheme=scheme)

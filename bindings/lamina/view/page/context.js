@@ -47,7 +47,7 @@ function outcome(block) {
     h("p", {}, GATE[block.mode] ?? block.mode),
     block.mode === "off" ? "" : h("p", { class: "meta" }, h("span", {}, `gate ${block.mode}`), h("span", {}, `best confidence ${block.best.toFixed(2)}`)),
     told ? h("ol", { class: "hits" }, block.items.map((item) => h("li", {},
-      h("div", { class: "head" }, chunkLink(item.id, item.title || item.source || item.id), h("span", { class: "score" }, item.part)),
+      h("div", { class: "head" }, chunkLink(item.id, item.title || item.text?.trim().split("\n")[0].slice(0, 120) || item.id), h("span", { class: "score" }, item.part)),
       h("div", { class: "meta" }, [item.date, item.type, item.age].filter(Boolean).map((each) => h("span", {}, each)))))) : "",
     told ? [h("h3", {}, "The block, as the agent reads it"), h("pre", { class: "block", tabindex: 0 }, block.text)] : "");
 }

@@ -79,8 +79,9 @@ function column(answer, params) {
     command(line),
     hits.length
       ? h("ol", { class: "hits" }, hits.map((hit) => h("li", {},
-        h("div", { class: "head" }, chunkLink(hit.id, hit.label), h("span", { class: "score" }, hit.score.toFixed(3))),
-        h("p", {}, marked(hit.snippet)),
+        h("div", { class: "head" }, chunkLink(hit.id, hit.label || marked(hit.snippet), hit.label ? "name" : "name untitled"),
+          h("span", { class: "score" }, hit.score.toFixed(3))),
+        hit.label ? h("p", {}, marked(hit.snippet)) : "",
         meta(hit), hit.via ? h("div", { class: "meta" }, `via ${hit.via}`) : "",
         scoreBar(hit, best),
         h("details", {}, h("summary", {}, "every term"), termTable(hit.terms)))))
