@@ -2,6 +2,9 @@ from __future__ import annotations
 
 import json
 import shlex
+import sys
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -85,3 +88,28 @@ def test_what_is_there_already_is_not_touched(tmp_path: Path) -> None:
         main(["demo", "--keep", str(tmp_path), "--debug"])
     assert [entry.name for entry in tmp_path.iterdir()] == ["mine.txt"]
     assert isinstance(lamina.VaultExists("x"), FileExistsError)
+
+
+def test_steps_are_printed_as_they_are_done(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # the first run after an installation compiled for a minute and more before it printed anything
+    def slow(root: Path) -> Iterator[Step]:
+        yield Step("Adding notes", "lamina add", outcome="40 notes added")
+        assert "40 notes added" in capsys.readouterr().out
+        told.wait(10)
+        yield Step("Topics", "lamina cluster", outcome="4 topics")
+
+    def echo(line: str, *, err: bool) -> None:
+        print(line, file=sys.stderr if err else sys.stdout)
+        told.set()
+
+    told = threading.Event()
+    monkeypatch.setattr("lamina.cli.demo.tour", slow)
+    monkeypatch.setattr("lamina.cli.demo._PATIENCE_S", 0.01)
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    monkeypatch.setattr("click.echo", echo)
+    assert main(["demo"]) == 0
+    out, err = capsys.readouterr()
+    assert "4 topics" in out
+    assert err.count("compiling, once after an installation") == 1

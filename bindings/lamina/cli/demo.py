@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import shlex
+import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+import threading
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
@@ -226,6 +228,8 @@ REPLACED: Final = ("adr-002", "sessions moved to signed tokens (adr-006)")
 
 TODAY: Final = "2026-06-15"
 """The day on which the tour takes place, whatever day it is."""
+_PATIENCE_S: Final = 2.0
+"""Seconds after which a step says why it takes long."""
 _SESSIONS: Final = "where do we keep login sessions"
 
 
@@ -259,13 +263,34 @@ def demo(call: Call, keep: Path | None) -> None:
     Needs no setup, leaves nothing behind and does not touch your own vault.
     """
     with _folder(keep) as root:
-        steps = list(tour(root))
-    document = {
-        "vault": None if keep is None else str(keep),
-        "notes": len(NOTES),
-        "steps": [step.to_dict() for step in steps],
-    }
-    call.answer(document, lambda: _lines(steps, keep))
+        if call.as_json:
+            steps = [step.to_dict() for step in tour(root)]
+            vault = None if keep is None else str(keep)
+            call.answer({"vault": vault, "notes": len(NOTES), "steps": steps}, tuple)
+        else:  # each step as it is done: a first run compiles for half a minute
+            call.answer(None, lambda: _lines(_announced(tour(root)), keep))
+
+
+def _announced(steps: Iterator[Step]) -> Iterator[Step]:
+    """Yield steps; one that takes long is explained on a terminal, once."""
+    told = threading.Event()
+
+    def tell() -> None:
+        if sys.stderr.isatty() and not told.is_set():
+            told.set()
+            click.echo("lamina: compiling, once after an installation; this takes up to a minute", err=True)
+
+    while True:
+        timer = threading.Timer(_PATIENCE_S, tell)
+        timer.daemon = True
+        timer.start()
+        try:
+            step = next(steps, None)
+        finally:
+            timer.cancel()
+        if step is None:
+            return
+        yield step
 
 
 @contextmanager
@@ -375,7 +400,7 @@ def _command_line(query: str, k: int, *, explain: bool, where: Mapping[str, str]
     return " ".join(["lamina recall", *words, *(["--explain"] if explain else [])])
 
 
-def _lines(steps: Sequence[Step], keep: Path | None) -> Iterator[str]:
+def _lines(steps: Iterable[Step], keep: Path | None) -> Iterator[str]:
     for number, step in enumerate(steps, 1):
         yield bold(f"{number}. {step.title}")
         yield f"    {'$' if step.line.startswith('lamina ') else '>>>'} {step.line}"
