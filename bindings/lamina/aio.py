@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from lamina.freshness import Freshness
     from lamina.links import Links
     from lamina.options import (
+        ArrowStream,
         CauseDirection,
         ChainDirection,
         ClusterMethod,
@@ -259,7 +260,7 @@ class AsyncVault:
 
     async def add(
         self,
-        records: str | Mapping[str, object] | Sequence[Mapping[str, object]] | pa.Table | pa.RecordBatchReader,
+        records: str | Mapping[str, object] | Sequence[Mapping[str, object]] | ArrowStream,
         *,
         links: bool = False,
         on_conflict: OnConflict = "version",
@@ -1139,7 +1140,7 @@ class AsyncFacts:
 
     async def add_many(
         self,
-        records: Iterable[Mapping[str, object]] | pa.Table,
+        records: Iterable[Mapping[str, object]] | ArrowStream,
         *,
         origin: str = "user",
         strict: bool = False,

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import ArrayLike, NDArray
 
+    from lamina.options import ArrowArray
     from lamina_engine.reports import ProgressListener
     from lamina_engine.topics.hdbscan import Clustering, Hierarchy
 
@@ -108,9 +109,7 @@ class HDBSCAN:
         self.allow_single_cluster = allow_single_cluster
         self.n_jobs = n_jobs
 
-    def fit(
-        self, X: ArrayLike | pa.FixedSizeListArray, y: object = None, *, progress: ProgressListener | None = None
-    ) -> Self:
+    def fit(self, X: ArrayLike | ArrowArray, y: object = None, *, progress: ProgressListener | None = None) -> Self:
         """Find the clusters of vectors.
 
         Parameters
@@ -190,7 +189,7 @@ class HDBSCAN:
         return self
 
     def fit_predict(
-        self, X: ArrayLike | pa.FixedSizeListArray, y: object = None, *, progress: ProgressListener | None = None
+        self, X: ArrayLike | ArrowArray, y: object = None, *, progress: ProgressListener | None = None
     ) -> NDArray[np.int64]:
         """Find the clusters of vectors and return `labels_`; see `fit`."""
         return self.fit(X, progress=progress).labels_

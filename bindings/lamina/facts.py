@@ -13,9 +13,7 @@ from lamina_engine.clock import Instant
 from lamina_engine.errors import InvalidArgument, describe_value
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from lamina.options import Direction, ObjectKind, PathLike
+    from lamina.options import ArrowStream, Direction, ObjectKind, PathLike
     from lamina_engine.embed.chat import Budget, Chat, ChatSpec
     from lamina_engine.facts.extract import ExtractReport
     from lamina_engine.facts.predicates import Declaration, Predicate
@@ -357,7 +355,7 @@ class Facts(Accessor):
 
     def add_many(
         self,
-        records: Iterable[Mapping[str, object]] | pa.Table,
+        records: Iterable[Mapping[str, object]] | ArrowStream,
         *,
         origin: str = "user",
         strict: bool = False,
@@ -368,7 +366,7 @@ class Facts(Accessor):
 
         Parameters
         ----------
-        records : iterable of mapping, or pyarrow.Table
+        records : iterable of mapping, or table
             With ``subject``, ``predicate``, ``object`` and any of ``kind, subject_type, object_type, category, source,
             confidence, weight, valid_from, valid_to``; see `add`.
         origin : str
@@ -885,13 +883,14 @@ class Facts(Accessor):
     def _instant(self, value: Instant | None, what: str) -> int | None:
         return None if value is None else self._memory.moment(value, what)
 
-    def _columns(self, records: Iterable[Mapping[str, object]] | pa.Table) -> dict[str, Sequence[Any]]:
+    def _columns(self, records: Iterable[Mapping[str, object]] | ArrowStream) -> dict[str, Sequence[Any]]:
         import pyarrow as pa
 
         columns: dict[str, Sequence[Any]]
-        if isinstance(records, pa.Table):
-            _check_fields(records.column_names)
-            columns = {name: records.column(name).to_pylist() for name in records.column_names}
+        if hasattr(records, "__arrow_c_stream__"):
+            table = pa.table(records)
+            _check_fields(table.column_names)
+            columns = {name: table.column(name).to_pylist() for name in table.column_names}
         else:
             if not isinstance(records, Iterable):
                 raise InvalidArgument(f"{describe_value('records', records)}; give mappings or a pyarrow.Table")

@@ -7,12 +7,32 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, TypedDict
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from lamina_engine.clock import Instant
+
+
+class ArrowStream(Protocol):
+    """Table that speaks Arrow's protocol: of PyArrow, pandas, polars, DuckDB.
+
+    PyArrow has no types, so its own classes would make every call that names them unknown to a strict type checker.
+    """
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Return a capsule with the rows."""
+        ...
+
+
+class ArrowArray(Protocol):
+    """Column that speaks Arrow's protocol."""
+
+    def __arrow_c_array__(self, requested_schema: object | None = None) -> object:
+        """Return capsules with the type and the values."""
+        ...
+
 
 ProfileName: TypeAlias = Literal["default", "lexical", "temporal", "task", "causal", "episodic", "entity"]
 """Profiles that ship with Lamina."""

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from lamina.freshness import Freshness
     from lamina.links import Links
     from lamina.options import (
+        ArrowStream,
         CauseDirection,
         ChainDirection,
         ClusterMethod,
@@ -406,7 +407,7 @@ class Vault:
 
     def add(
         self,
-        records: str | Mapping[str, object] | Sequence[Mapping[str, object]] | pa.Table | pa.RecordBatchReader,
+        records: str | Mapping[str, object] | Sequence[Mapping[str, object]] | ArrowStream,
         *,
         links: bool = False,
         on_conflict: OnConflict = "version",
@@ -416,12 +417,12 @@ class Vault:
 
         Parameters
         ----------
-        records : str, mapping, sequence of mappings, Table, RecordBatch or RecordBatchReader
+        records : str, mapping, sequence of mappings, or table
             A text, or records with ``text`` and any of ``id, title, type, collection, project, session, agent, source,
             created_at, success, tags, vector, metadata``; other keys go to the metadata. Metadata is kept as JSON: dates
             become ISO 8601 text, sets sorted lists; what JSON cannot hold is refused. Where ``source``, or
             ``source_file`` in the metadata, is a file of a git repository, its commit and blob are recorded for
-            `freshness`.
+            `freshness`. A table is one of PyArrow, pandas, polars or DuckDB, or a reader.
         links : bool
             Also make the cheap links: those that the texts hold (``[[Title]]``, Markdown), and mentions now and then. Off by
             default, as links would then depend on how records are batched; the next `ingest` or `build_links` makes all.

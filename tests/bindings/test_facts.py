@@ -70,11 +70,11 @@ def test_many_at_once_from_records_and_tables(plain: Vault) -> None:
         {"subject": "Ann", "predicate": "phone", "object": "4", "valid_to": "never"},
         {"subject": "Ann", "predicate": "phone", "object": "5", "valid_from": "2026-02-01", "valid_to": "2026-01-01"},
     ]
-    report = plain.facts.add_many(records)
+    report = plain.facts.add_many(records)  # type: ignore[arg-type]
     assert (report.added, report.entities, len(report.problems)) == (2, 1, 3)
     assert [at >= 0 for at in report.ids] == [True, True, False, False, False]
     with pytest.raises(InvalidArgument):
-        plain.facts.add_many(records, skip_bad=False)
+        plain.facts.add_many(records, skip_bad=False)  # type: ignore[arg-type]
     table = pa.table({"subject": ["Bob"] * 100, "predicate": ["phone"] * 100, "object": [str(at) for at in range(100)]})
     assert plain.facts.add_many(table, index=False).added == 100
     assert plain.facts.add_many(table).unchanged == 100
@@ -85,7 +85,7 @@ def test_many_at_once_from_records_and_tables(plain: Vault) -> None:
 @pytest.mark.parametrize("bad", [[{"subject": "a", "predicate": "b", "object": "c", "colour": "d"}], [7]])
 def test_records_that_are_none(plain: Vault, bad: list[object]) -> None:
     with pytest.raises(InvalidArgument):
-        plain.facts.add_many(bad)
+        plain.facts.add_many(bad)  # type: ignore[arg-type]
 
 
 def test_entities_shown_merged_and_never_guessed(plain: Vault) -> None:

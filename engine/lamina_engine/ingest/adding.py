@@ -57,6 +57,10 @@ def add(
         records = [{"text": records}]
     elif isinstance(records, Mapping):
         records = [records]
+    elif hasattr(records, "__arrow_c_stream__") and not isinstance(
+        records, pa.Table | pa.RecordBatch | pa.RecordBatchReader
+    ):
+        records = pa.RecordBatchReader.from_stream(records)  # a frame of pandas or polars, a relation of DuckDB
     total = ChunkCounts()
     batches = (_with_origins(memory, _prepared(memory, batch)) for batch in _batches(memory, records, fields))
     rows = records.num_rows if isinstance(records, pa.Table | pa.RecordBatch) else 0
