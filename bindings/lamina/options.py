@@ -47,7 +47,7 @@ CauseDirection: TypeAlias = Literal["both", "causes", "caused_by"]
 ChainDirection: TypeAlias = Literal["backward", "forward"]
 ShardKey: TypeAlias = Literal["source", "project"]
 SourceKind: TypeAlias = Literal[
-    "auto", "markdown", "text", "rst", "asciidoc", "org", "code", "html", "notebook", "pdf", "docx",
+    "auto", "markdown", "text", "rst", "asciidoc", "org", "code", "html", "notebook", "mail", "pdf", "docx",
     "jsonl", "csv", "tsv", "parquet", "arrow",
     "sessions", "beads", "tasks", "github", "jira", "gitlog", "diff",
 ]  # fmt: skip

@@ -34,7 +34,7 @@ _WRITTEN: Final = {"chunks": ("chunk", "written"), "links": ("link", "made"), "r
     default="auto",
     show_default=True,
     metavar="NAME",
-    help="markdown, text, rst, asciidoc, org, code, html, notebook, pdf, docx, jsonl, csv, parquet, arrow, sessions, beads, tasks, "
+    help="markdown, text, rst, asciidoc, org, code, html, notebook, mail, pdf, docx, jsonl, csv, parquet, arrow, sessions, beads, tasks, "
     "github, jira, gitlog, diff.",
 )
 @click.option("--collection", metavar="NAME", help="Collection of everything read, whatever a file says.")

@@ -1,6 +1,6 @@
-"""Conversion of HTML, notebooks, PDF and DOCX to text.
+"""Conversion of HTML, notebooks, mail, PDF and DOCX to text.
 
-HTML and notebooks need nothing but Python; PDF and DOCX are read by pypdf and python-docx, which are extras. What comes
+HTML, notebooks and mail need nothing but Python; PDF and DOCX are read by pypdf and python-docx, which are extras. What comes
 out is Markdown, or the pages of a PDF. A foreign file may be anything: every failure is a `Refusal`.
 """
 
@@ -654,9 +654,23 @@ def _docx_parts(document: Any) -> Iterator[str]:
             yield f"{mark}{text}"
 
 
+# ---------------------------------------------------------------------- mail
+
+
+def _convert_mail(data: bytes) -> Converted | Refusal:
+    from lamina_engine.ingest.mail import messages_of
+
+    def text_of(page: bytes) -> str:
+        found = _convert_html(page)
+        return found.text if isinstance(found, Converted) else ""
+
+    return Converted(*messages_of(data, text_of))
+
+
 CONVERTERS: Final[dict[str, Callable[[bytes], Converted | Refusal]]] = {
     "html": _convert_html,
     "notebook": _convert_notebook,
+    "mail": _convert_mail,
     "pdf": _convert_pdf,
     "docx": _convert_docx,
 }

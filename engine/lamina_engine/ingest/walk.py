@@ -60,6 +60,8 @@ KINDS: dict[str, str] = {
     **dict.fromkeys(("parquet", "pq"), "parquet"),
     **dict.fromkeys(("html", "htm", "xhtml"), "html"),
     "ipynb": "notebook",
+    "eml": "mail",
+    "mbox": "mail",
     "pdf": "pdf",
     "docx": "docx",
     "csv": "csv",
