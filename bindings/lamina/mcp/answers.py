@@ -6,14 +6,15 @@ texts are indented, so that no memory looks like a line of the answer.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import re
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
-
-from lamina_engine.clock import format_local, parse_instant
+from zoneinfo import ZoneInfo
 
 if TYPE_CHECKING:
     from lamina import Hit, Hits, Vault
@@ -79,7 +80,12 @@ def short_id(identity: str) -> str:
 
 def day(instant: Any, tz: str) -> str:
     """Return the day of an instant in a zone, in which dates of calls are read, too."""
-    return format_local(parse_instant(str(instant)), tz)[:10] if instant else "undated"
+    if not instant:
+        return "undated"
+    moment, zone = datetime.fromisoformat(str(instant)), UTC if tz.upper() in ("UTC", "Z") else ZoneInfo(tz)
+    with contextlib.suppress(OverflowError):  # the first and the last day that there is
+        moment = moment.astimezone(zone)
+    return str(moment.date())
 
 
 def indented(text: str) -> str:

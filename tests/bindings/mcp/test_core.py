@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import lamina
+from lamina.mcp import answers
 from lamina.mcp.access import VaultAccess
 from lamina.mcp.answers import NOTE, clean
 from lamina.trust import record_trust
@@ -384,3 +385,17 @@ def test_days_are_those_of_the_vaults_zone_in_which_dates_of_calls_are_read(tmp_
     assert "2026-03-03" in ask("memory_get", ids=["kiln"]).text
     assert "[2026-03-03 to now]" in ask("memory_facts", question="what is the state of the Kiln?").text
     assert "night 2026-03-03" in ask("memory_status", section="sessions").text
+
+
+@pytest.mark.parametrize(
+    ("instant", "tz", "day"),
+    [
+        ("2026-03-02T23:30:00Z", "Europe/Berlin", "2026-03-03"),
+        ("2026-03-02T23:30:00.5Z", "utc", "2026-03-02"),
+        ("2026-03-02T03:30:00Z", "America/New_York", "2026-03-01"),
+        ("0001-01-01T00:00:00Z", "America/New_York", "0001-01-01"),
+        (None, "Europe/Berlin", "undated"),
+    ],
+)
+def test_the_day_of_an_instant(instant: str | None, tz: str, day: str) -> None:
+    assert answers.day(instant, tz) == day
