@@ -39,6 +39,8 @@ _QUESTION_WORD: Final = re.compile(r"\b(?:wh\w+|how)\b", re.IGNORECASE)
 _GENERAL: Final = re.compile(
     r"what(?:'s| is| are) (?:an?|the difference)\b|what does .* (?:mean|stand for)\W*$|.*\busually\b", re.IGNORECASE
 )
+_CODE: Final = re.compile(r"(?<![\w-])--[\w-]+|`[^`]+`")
+"""Option or code, which no other word says."""
 _SHORT: Final = re.compile(r"\b(?:(wh\w+|how)['’]s|(what|where|when|who|how)s)\b", re.IGNORECASE)
 
 
@@ -114,10 +116,11 @@ def read_question(text: str) -> Asking | None:
         return None
     kind, skipped, noun = found
     content, names = [], []
+    code = {word.lower() for each in _CODE.findall(text) for word in tokens(each)}
     for i, word in enumerate(words):
         if i in skipped or not word:
             continue
-        if _is_name_of_question(words, i):
+        if lower[i] in code or _is_name_of_question(words, i):
             names.append((i, word))
         elif lower[i] in _PAST:
             continue  # `_is_stated` asks for it
@@ -212,7 +215,7 @@ def _noun_phrase(lower: Sequence[str], begin: int) -> list[int]:
 def _without_verb(words: Sequence[str], lower: Sequence[str], noun: list[int]) -> list[int]:
     """Return the noun of "which agency sells space", without the verb."""
     end = noun[-1] + 1 if noun else 0
-    if noun and end < len(lower) and lower[end] in vocabulary.BEING | vocabulary.HELPERS | vocabulary.HAVING:
+    if noun and end < len(lower) and lower[end] in vocabulary.BEING | vocabulary.HELPERS | vocabulary.HAVING | {"of"}:
         return noun
     verb = next(
         (n for n in range(len(noun) - 1, -1, -1) if words[noun[n]].islower() and lower[noun[n]].endswith(("s", "ed"))),

@@ -17,23 +17,17 @@ from lamina_engine.facts.asking import Asking
 from lamina_engine.facts.sentences import Sentence
 from lamina_engine.facts.stating import CLAUSE
 from lamina_engine.facts.values import COUNT, MONTH, WEEKDAY
+from lamina_engine.facts.verbs import AUXILIARY, VERB
 from lamina_engine.facts.vocabulary import word_set
 from lamina_engine.facts.wording import tokens
 
-_AUXILIARY: Final = r"(?:is|are|was|were|been|has|have|had|can|could|will|would|shall|should|(?-i:may)|might|must|does|did|do|gets?|got)"
-_VERB: Final = (
-    rf"(?:{_AUXILIARY}|costs?|owns?|runs?|ran|uses?|holds?|held|weighs?|takes?|took|keeps?|kept|stands?|stood|lies|comes?|came|goes|went|"
-    r"leaves?|left|begins?|began|starts?|ends?|opens?|closes?|carries|pays?|paid|sold|bought|built|broke|stopped|lives?|leads|led|manages|"
-    r"defaults)"
-)
-"""Words that are the verb of a clause, so far as they are known without a dictionary."""
 _FINITE: Final = re.compile(
-    rf"\b{_VERB}\b|(?<!\bthe )(?<!\bthis )(?<!\bour )(?<!\ba )(?<!\ban )\b\w{{3,}}ed\b", re.IGNORECASE
+    rf"\b{VERB}\b|(?<!\bthe )(?<!\bthis )(?<!\bour )(?<!\ba )(?<!\ban )\b\w{{3,}}ed\b", re.IGNORECASE
 )
-_REST: Final = rf"(?:(?!\s(?:and|but)\s+{_AUXILIARY}\b)[^,;()–—])*"
+_REST: Final = rf"(?:(?!\s(?:and|but)\s+{AUXILIARY}\b)[^,;()–—])*"
 """The rest of a clause: up to a comma, or a verb that goes on with the subject of the main clause."""
-_TARGET: Final = re.compile(r"(?<=\])\([^()\s]*(?:\([^()\s]*\)[^()\s]*)*\)")
-"""Target of a link in Markdown."""
+_TARGET: Final = re.compile(r"(?<=\])\([^()\s]*(?:\([^()\s]*\)[^()\s]*)*\)|\s?<\w+://[^<>\s]*>(?=`_)")
+"""Target of a link in Markdown, or in reStructuredText."""
 _ADDRESS: Final = re.compile(r"<?\b\w+://[^\s>)\]]+>?|(?<![\w.])~?/[\w.-]+/[\w./-]+|\b[\w-]+(?:/[\w.-]+){2,}|`[^`]*`")
 """Address, path, or code: its numbers are no dates and no sums."""
 _NUMERIC: Final = word_set("when duration frequency count amount measure")
@@ -78,7 +72,7 @@ _GERMAN_RELATIVE: Final = re.compile(
     re.IGNORECASE,
 )
 """Clause behind a comma that begins as an article and, unlike a main clause, ends with its verb."""
-_GERMAN_VERB: Final = re.compile(rf"(?:{_VERB}|rents|[a-zäöüß]{{2,}}(?:t|en|ete?n?|te))[.!]?\s*$")
+_GERMAN_VERB: Final = re.compile(rf"(?:{VERB}|rents|[a-zäöüß]{{2,}}(?:t|en|ete?n?|te))[.!]?\s*$")
 _ASKS: Final = re.compile(
     r"\b(?:ask|know|knew|tell|told|see|check|decide|wonder|unclear|clear|remember|forg[eo]t|depend)\w*\b", re.IGNORECASE
 )
@@ -86,11 +80,11 @@ _ASKS: Final = re.compile(
 _OWN: Final = word_set("the a an our my your their its his her this that these those")
 _BESIDE: Final = re.compile(
     rf"(?:,\s+(?:and\s+|but\s+)?|\s+(?:and|but)\s+)"
-    rf"(?=(?:(?:the|our|its|my|your|their|his|her|this|that|it|they|we|he|she)|(?-i:[A-Z][\w-]+))\b[^,;:()]*?\b{_VERB}\b)",
+    rf"(?=(?:(?:the|our|its|my|your|their|his|her|this|that|it|they|we|he|she)|(?-i:[A-Z][\w-]+))\b[^,;:()]*?\b{VERB}\b)",
     re.IGNORECASE,
 )
 """Between two main clauses, the second with a subject of its own."""
-_HAS_VERB: Final = re.compile(rf"\b{_VERB}\b", re.IGNORECASE)
+_HAS_VERB: Final = re.compile(rf"\b{VERB}\b", re.IGNORECASE)
 _LINKS: Final = tuple((word,) for word in ("of", "to", "for", "in", "at", "near", "behind", "from"))
 _SAYS_KIND: Final = word_set(
     "date day time hours start beginning begin end opening launch deadline half all most some each none"

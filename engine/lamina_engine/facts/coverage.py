@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from lamina_engine.results import Fact
 
 _LEAST_AKIN: Final = 5
+_MOST_AKIN: Final = 3
+"""Letters by which forms of one word differ: a ciphertext is no cipher."""
 _NEAR: Final = 0.5
 """Cosine from which on a word that nothing knows stands for the nearest predicate."""
 _BESIDE: Final = 0.45
@@ -80,7 +82,11 @@ def is_akin(first: str, second: str) -> bool:
     shorter, longer = sorted((first, second), key=len)
     if longer in (f"{shorter}er", f"{shorter}or") and len(shorter) >= _LEAST_AKIN - 1:
         return True
-    return len(shorter) >= _LEAST_AKIN and longer.startswith(shorter[: max(_LEAST_AKIN, len(shorter) - 2)])
+    return (
+        len(shorter) >= _LEAST_AKIN
+        and len(longer) - len(shorter) <= _MOST_AKIN
+        and longer.startswith(shorter[: max(_LEAST_AKIN, len(shorter) - 2)])
+    )
 
 
 def satisfies(intent: Intent, fact: Fact) -> bool:

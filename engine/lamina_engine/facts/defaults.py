@@ -13,7 +13,7 @@ from typing import Final
 from lamina_engine.facts import vocabulary
 from lamina_engine.facts.asking import Asking
 from lamina_engine.facts.sentences import Sentence
-from lamina_engine.facts.terms import is_part, is_term
+from lamina_engine.facts.terms import is_term
 from lamina_engine.facts.vocabulary import word_set
 
 _DEFAULT: Final = word_set("default defaults standardwert vorgabe vorgabewert voreinstellung standard")
@@ -21,6 +21,7 @@ _VALUES: Final = word_set("value setting values settings")
 _SAYS: Final = re.compile(
     r"\bdefaults to\b|\bdefaults? (?:is|are|was|were|=)\b|\bdefaults?[\W\d]*[:=]|\(\s*defaults?\b|\b(?:by|per) default\b"
     r"|\bdefault\W*\||\b(?:default|standardwert|vorgabe(?:wert)?|voreinstellung|standard)\b[^,;()]*? (?:is|are|was|=)\s"
+    r"(?!(?:stored|determined|defined|taken|read|kept|computed|chosen|described)\b)"
     r"|(?:is|=) the default\b(?! (?!on |in |for |if |when |and |but )\w)",
     re.IGNORECASE,
 )
@@ -56,14 +57,14 @@ def lacks_default(asking: Asking, sentence: Sentence, hits: Mapping[int, int]) -
     if asked not in hits:  # a label or a heading may say it; a term has its own default in it
         heading = () if not sentence.headings or is_term(sentence.section) else sentence.headings[-1]
         return _DEFAULT.isdisjoint((*sentence.setting, *heading))
-    if any(is_part(word, sentence.lower[hits[i]]) for i, word in list_subjects(asking) if i in hits):
+    if "whether" in sentence.lower:
         return True
     at = hits[asked]
     return (
         not _SAYS.search(sentence.text)
         or _is_of_another_name(asking, sentence, hits, at)
         or _is_of_another_noun(sentence, hits, at)
-        or (asked in asking.noun and _is_by(sentence, at) and not _IS_BY_DEFAULT.search(sentence.text))
+        or (asked in asking.noun and _is_by(sentence, at) and not _is_so_by_default(asking, sentence, hits))
     )
 
 
@@ -88,6 +89,15 @@ def _is_of_another_noun(sentence: Sentence, hits: Mapping[int, int], at: int) ->
         not vocabulary.is_grammar(words[k]) and words[k] not in _DEFAULT | _VALUES and k not in hits.values()
         for k in range(at + 1, link)
     )
+
+
+def _is_so_by_default(asking: Asking, sentence: Sentence, hits: Mapping[int, int]) -> bool:
+    """Return whether a sentence says what a thing itself is by default."""
+    places = [hits[i] for i, _ in list_subjects(asking) if i in hits]
+    if not _IS_BY_DEFAULT.search(sentence.text):
+        return False
+    after = sentence.lower[max(places) + 1 : max(places) + 4] if places else ()
+    return not places or (not vocabulary.BEING.isdisjoint(after) and vocabulary.RELATIVE.isdisjoint(after[:1]))
 
 
 def _is_by(sentence: Sentence, at: int) -> bool:

@@ -43,6 +43,15 @@ def is_of_another_field(asking: Asking, sentence: Sentence, hits: Mapping[int, i
     asked = [hits[i] for i in asking.head if i in hits]
     if asking.kind in {"what", "which"} and asked and min(asked) >= value and not _SAYS_ITSELF.search(sentence.text):
         return True
+    if sentence.release and asking.kind in {"what", "which"} and any(k < value for k in asked):
+        return True  # the label of an entry says what it is about: "LICENSE: use the canonical wording"
+    if (
+        sentence.key
+        and asked
+        and min(asked) < value
+        and set(hits.values()).issuperset(range(value, len(sentence.words)))
+    ):
+        return True  # the cell holds what is asked about, and not what is asked for
     field = sentence.lower[sentence.key : value]
     if asking.kind == "where" and _WHERE.isdisjoint(field) and all(k >= value for k in hits.values()):
         return True  # "database: ledger on puffin" says where the database is

@@ -13,6 +13,8 @@ from typing import Final, NamedTuple
 
 from lamina_engine.facts import vocabulary
 from lamina_engine.facts.asking import Asking
+from lamina_engine.facts.defaults import asks_default, list_subjects
+from lamina_engine.facts.releases import asks_release
 from lamina_engine.facts.sentences import Sentence
 from lamina_engine.facts.values import PATTERNS, find_values, is_name
 from lamina_engine.facts.vocabulary import word_set
@@ -23,7 +25,7 @@ _GOES: Final = f"{changes.REPLACED}|{changes.ENDED}"
 _TURNS: Final = f"{changes.SWITCHED}|{changes.RENAMED}|{changes.REVERTED}"
 _PASSES: Final = f"{changes.TAKEN_OVER}|{changes.HANDED_OVER}|{changes.ADJUSTED}|{_TURNS}|{_GOES}"
 _CHANGES: Final = {
-    kind: re.compile(rf"\b(?:{verbs})\b", re.IGNORECASE)
+    kind: re.compile(rf"(?<!-)\b(?:{verbs})\b(?!-)", re.IGNORECASE)
     for kind, verbs in {
         "who": _PASSES,
         "when": f"{changes.MOVED}|{changes.ADJUSTED}|{changes.ENDED}",
@@ -35,13 +37,13 @@ _CHANGES: Final = {
 _NO_LONGER: Final = rf"(?:{changes.NO_LONGER}|{changes.ANY_MORE}|not mehr)"
 _WAS: Final = rf"(?:\((?:was|before)|before(?: that)?,? (?:it was|with)?|{changes.FORMERLY}|{changes.INSTEAD_OF})"
 _BEFORE: Final = rf"(?:(?:before|earlier)(?! \w)|{changes.FORMERLY}|{_NO_LONGER})"
-_MOVED: Final = re.compile(rf"\b(?:{changes.MOVED})\b", re.IGNORECASE)
-_ADJUSTED: Final = re.compile(rf"\b(?:{changes.ADJUSTED}|{changes.RENAMED})\b", re.IGNORECASE)
+_MOVED: Final = re.compile(rf"(?<!-)\b(?:{changes.MOVED})\b(?!-)", re.IGNORECASE)
+_ADJUSTED: Final = re.compile(rf"(?<!-)\b(?:{changes.ADJUSTED}|{changes.RENAMED})\b(?!-)", re.IGNORECASE)
 _CANCELLED: Final = re.compile(
     rf"\b(?:(?:is|was|has been) (?:now )?(?:{changes.ENDED})|{changes.LAPSES})\b", re.IGNORECASE
 )
-_SWAPPED: Final = re.compile(rf"\b(?:{changes.REPLACED})\b", re.IGNORECASE)
-_TAKEN: Final = re.compile(rf"\b(?:{changes.TAKEN_OVER})\b", re.IGNORECASE)
+_SWAPPED: Final = re.compile(rf"(?<!-)\b(?:{changes.REPLACED})\b(?!-)", re.IGNORECASE)
+_TAKEN: Final = re.compile(rf"(?<!-)\b(?:{changes.TAKEN_OVER})\b(?!-)", re.IGNORECASE)
 _LEFT: Final = re.compile(rf"{changes.MOVED}|{_TURNS}", re.IGNORECASE)
 _LEAVES: Final = rf"(?:we|they|i|have|has)\s+(?:\w+\s+)?(?:{changes.MOVED}|{_TURNS}) (?:away )?from"
 _UNSURE: Final = re.compile(
@@ -94,7 +96,13 @@ class Value(NamedTuple):
 def may_be_replaced(asking: Asking) -> bool:
     """Return whether a question asks for what may change: no event, and no number of things."""
     is_state = not vocabulary.BEING.isdisjoint(asking.words) or _DONE_ONCE.search(" ".join(asking.words)) is None
-    return asking.kind in _CHANGES and asking.is_present and not asking.is_negated and is_state
+    return (
+        asking.kind in _CHANGES
+        and asking.is_present
+        and not asking.is_negated
+        and is_state
+        and not asks_release(asking)
+    )
 
 
 def read_value(asking: Asking, sentence: Sentence, other: Value | None = None) -> Value:
@@ -160,6 +168,8 @@ def _is_cancelled(sentence: Sentence, said: list[int]) -> bool:
 
 def find_subject(asking: Asking) -> list[str]:
     """Return the words for the subject of a question: nouns behind an article, and names."""
+    if asks_default(asking):
+        return [word for _, word in list_subjects(asking)]
     found = {i: word.lower() for i, word in asking.names}
     noun = asking.noun[: 1 if asking.is_german else None] if asking.kind == "which" else ()
     asks_do = not {"do", "does"}.isdisjoint(asking.words)

@@ -12,7 +12,9 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import PurePath
 from typing import Final, NamedTuple
 
-from lamina_engine.facts.tables import column_heads, is_wide, read_cells, says_nothing
+from lamina_engine.facts.lines import read_lines
+from lamina_engine.facts.releases import is_release
+from lamina_engine.facts.tables import column_heads, is_headless, is_wide, read_cells, says_nothing
 from lamina_engine.facts.terms import TERM
 from lamina_engine.facts.wording import tokens
 
@@ -22,18 +24,20 @@ _END: Final = re.compile(
     r"(?<!\b[DMHFS]r\.)(?<!\bMrs\.)(?<!\bMs\.)(?<!\bProf\.)(?<!\bSt\.)(?<!\b[A-Z]\.)(?<=[.!?;])\s+"
     r"(?!(?<=\d\. )(?:Jan|Feb|Mär|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez))|\n+"
 )
-_WRAP: Final = re.compile(r"^#.*\n|(?<=[^\s.!?:;`|])\n(?=[a-z(])(?![\w /-]{1,40}::?\s)", re.MULTILINE)
-"""Heading with its end, or break within a sentence: a field (``owner:: Ann``, ``ip: 10.0.0.9``) begins a line of its own."""
 _HEADING: Final = re.compile(r"(#+)(\s?)|\s*(?:\*\*[^*]+\*\*|__[^_]+__):?\s*$")
 """Heading, line of tags, or line in bold."""
 _TERM: Final = 97
 _BOLD: Final = 98
 _LONGEST: Final = 1_000
 """Characters of a sentence that are read: a log without ends, or a table in one line, is none."""
+_LONGEST_HEAD: Final = 80
+"""Characters of the line that a list begins with, unless it ends with a colon."""
+_LONGEST_ABOVE: Final = 120
+"""Characters of a heading above a part of a text: a longer one is a paragraph that looks like a heading."""
 _TAGS: Final = 99
 """Levels of a term and of a line in bold, which end the section of another, and of a line of tags, which ends none."""
 _ITEM: Final = re.compile(r"^[\s>#*+-]+(?:\[[ xX]\]\s+)?")
-_ENTRY: Final = re.compile(r"\||[-*+] |\d+[.)] ")
+_ENTRY: Final = re.compile(r"\||\s*(?:[-*+]|\d+[.)]) ")
 """Begins a line of a list, or of a table."""
 _LABEL: Final = re.compile(r"[\s>*+-]*(?P<label>[^\W\d_][^:|.!?;,]{0,39}?)[*_]*(?::[*_]*(?=\s|$)|[*_]{2}\s[–—-]\s)")
 """Words before a colon, or bold ones before a dash, at the start of a line."""
@@ -70,6 +74,8 @@ class Sentence(NamedTuple):
     """Number of words before what a label, or the head of a column, is followed by; 0 without one."""
     section: str = ""
     """The innermost heading that it stands below, as written."""
+    release: str = ""
+    """The same of those that name a release."""
 
     def with_text(self, text: str) -> Sentence:
         """Return the sentence with another text, and the words of that."""
@@ -81,30 +87,38 @@ class Sentence(NamedTuple):
         return self.headings[: len(other.headings)] == other.headings
 
 
-def split_text(text: str, read: Read = str) -> list[Sentence]:
-    """Return the sentences of a text outside of fenced code; questions are none.
+def split_text(text: str, read: Read = str, above: Sequence[str] = ()) -> list[Sentence]:
+    """Return the sentences of a text outside of code; questions are none.
 
-    ``read`` gives a text in the language of the question.
+    ``read`` gives a text in the language of the question, ``above`` are the headings that a part of a text stands below, the
+    outermost first.
     """
     found: list[Sentence] = []
-    around = _Around(read)
-    fenced = False
-    lines = _WRAP.sub(lambda found: found[0] if found[0].startswith("#") else " ", text).splitlines()
+    lines = read_lines(text)
+    around = _Around(read, _without_own(above, lines))
     for number, line in enumerate(lines):
-        if line.lstrip().startswith(("```", "~~~")):
-            fenced = not fenced
-        elif not fenced and not line.startswith(("    ", "\t")) and not _ENTRY_LINK.fullmatch(line):
+        if line and not _ENTRY_LINK.fullmatch(line):
             around.follow(lines, number)
             found += _sentences(line, number, around, read)
     return found
 
 
+def _without_own(above: Sequence[str], lines: Sequence[str]) -> Sequence[str]:
+    """Return headings without the one that a text itself begins with."""
+    first = next(filter(None, lines), "")
+    above = [each for each in above if len(each) <= _LONGEST_ABOVE]
+    return above[:-1] if above and _HEADING.match(first) and _written(first) == above[-1] else above
+
+
 class _Around:
     """Surroundings of a line: headings, the line above its list, heads of columns."""
 
-    def __init__(self, read: Read) -> None:
+    def __init__(self, read: Read, above: Sequence[str]) -> None:
         self._read = read
-        self._levels: list[tuple[int, str, tuple[str, ...]]] = []
+        # those above a part of a text are taken for one level less than they can be: an unknown release ends rather than stays
+        self._levels = [(level, each, read_words(each, read)) for level, each in enumerate(above, 2)]
+        self.release = self._find_release()
+        """The innermost heading that names a release; empty without one."""
         self.above: tuple[str, ...] | None = None
         """Words of the line above a list or a table; None outside of one."""
         self.heads: Sequence[str] = ()
@@ -118,6 +132,9 @@ class _Around:
         """The innermost heading that is no line of tags."""
         return next((written for level, written, _ in reversed(self._levels) if level < _TAGS), "")
 
+    def _find_release(self) -> str:
+        return next((written for _, written, _ in reversed(self._levels) if is_release(written)), "")
+
     def follow(self, lines: Sequence[str], number: int) -> None:
         """Go on to a line."""
         line = lines[number]
@@ -129,6 +146,7 @@ class _Around:
             )
             kept = (each for each in self._levels if each[0] < level)
             self._levels = [*kept, (level, _written(line).rstrip(":"), read_words(line, self._read))]
+            self.release = self._find_release()
         if not _ENTRY.match(line):
             self.above = None
         elif self.above is None:
@@ -139,7 +157,11 @@ def _sentences(line: str, number: int, around: _Around, read: Read) -> Iterator[
     """Yield the sentences of one line."""
     cells = read_cells(line, around.heads)
     label = None if cells else _LABEL.match(line)
-    if (not cells and is_wide(line, around.heads)) or (label and says_nothing(line[label.end() :])):
+    if (
+        (not cells and is_wide(line, around.heads))
+        or is_headless(line, around.heads)
+        or (label and says_nothing(line[label.end() :]))
+    ):
         return
     if cells:
         pieces = [(cell.text, _written(cell.written), cell.key, cell.before) for cell in cells]
@@ -161,7 +183,7 @@ def _sentences(line: str, number: int, around: _Around, read: Read) -> Iterator[
             yield Sentence(
                 said, words, tuple(word.lower() for word in words), written, number, (*setting, *asked),
                 label is not None or bool(_ENTRY.match(line)), around.headings, asked, len(tokens(read(key))),
-                len(tokens(read(before))), around.section,
+                len(tokens(read(before))), around.section, around.release,
             )  # fmt: skip
             asked = ()
 
@@ -178,8 +200,13 @@ def _written(piece: str) -> str:
 
 def _words_above(lines: Sequence[str], number: int, read: Read) -> tuple[str, ...]:
     """Return the words of the line that a list or a table begins with."""
-    head = lines[number] if lines[number].startswith("|") else lines[number - 1] if number else ""
-    return () if head.rstrip().endswith((".", "!", "?")) else read_words(head, read)
+    head = (lines[number] if lines[number].startswith("|") else lines[number - 1] if number else "").rstrip()
+    is_head = (
+        head.startswith("|")
+        or head.endswith(":")
+        or (len(head) <= _LONGEST_HEAD and not head.endswith((".", "!", "?")))
+    )
+    return read_words(head, read) if is_head else ()
 
 
 def read_words(text: str, read: Read = str) -> tuple[str, ...]:
@@ -197,5 +224,5 @@ def title_words(title: str, source: str | None, read: Read = str) -> tuple[str, 
 def opening(said: Sequence[Sentence]) -> Sentence | None:
     """Return the first sentence of a text behind its headings, if it is a whole one."""
     first = next((each for each in said if not each.headings or each.lower != each.headings[-1]), None)
-    is_whole = first is not None and not first.value and first.written.endswith((".", "!", ";"))
+    is_whole = first is not None and not first.value and not first.begins and first.written.endswith((".", "!", ";"))
     return first if is_whole else None

@@ -20,6 +20,17 @@ from lamina_engine.facts.defaults import asks_default, lacks_default, list_subje
 from lamina_engine.facts.dictionary import in_english
 from lamina_engine.facts.german import in_english_grammar
 from lamina_engine.facts.labels import is_of_another_field, is_place, is_role_of_section
+from lamina_engine.facts.releases import (
+    ASKING,
+    RELEASED,
+    asks_release,
+    asks_successor,
+    is_of_another_release,
+    is_release,
+    names_release,
+    names_successor,
+    says_deed,
+)
 from lamina_engine.facts.sentences import Read, Sentence, opening, read_words, split_text, title_words
 from lamina_engine.facts.stating import CLAUSE, NOW, OVER, is_stated, without_afterthought
 from lamina_engine.facts.subjects import asks_length, dates_event, is_length, is_own, names_somebody_else
@@ -33,11 +44,13 @@ from lamina_engine.facts.values import (
     IDENTIFIER,
     MONTH,
     STORED,
+    VERSIONS,
     WEEKDAY,
     Kind,
     find_values,
     is_name,
 )
+from lamina_engine.facts.verbs import VERB
 from lamina_engine.facts.vocabulary import word_set
 from lamina_engine.facts.wording import in_family, is_near, likeness, parts, tokens
 from lamina_engine.index.languages import language_of
@@ -63,7 +76,7 @@ _EXTRA: Final = 0.01
 """What each word of a sentence takes from it: of two that say all, the one that says least beside."""
 TENSE: Final = 0.3
 """What a word for the present adds to an answer to a question of the present, and a past form takes from it."""
-_HELD: Final = 0.9
+_HELD: Final = 0.8
 """Likeness that a word of the setting counts with."""
 _ENDING: Final = word_set("with through from by via in on for at")
 """Prepositions that end a question: "what is it fed with"."""
@@ -80,6 +93,17 @@ _SORTS: Final = word_set(
     """company firm vendor supplier provider tool program product app library framework service system agency software thing person
     colleague people partner team solution package platform language city town country place village region number"""
 )
+_EXTREMES: Final = word_set("minimum maximum min max least most lowest highest smallest largest")
+"""Words that tell the values of one thing apart: a page that opens with both says neither of a line."""
+_NOT: Final = re.compile(r"\b(?:not|never|cannot|no)\b|n['’]t\b", re.IGNORECASE)
+_RANGE: Final = re.compile(
+    r"\d\W*(?:,|and|or|to|through|[–+-])\W*(?:v?\d|above|newer|later|higher|up\b)|\d\+|[≥>]=? ?\d"
+)
+"""Several versions."""
+_USING: Final = word_set("use uses need needs want wants has have buy buys")
+"""Verbs of those who are provided for."""
+_SAYS: Final = re.compile(rf"[:=→]|\d|\b{VERB}\b", re.IGNORECASE)
+"""In a heading that states something: "Port: 8080"."""
 _UNSAID: Final = word_set("number name names digits amount address")
 """Nouns that a value shows by its form."""
 _PLACED: Final = word_set("lie lies find stored kept located stand stands put store keep")
@@ -94,7 +118,6 @@ _LISTENS: Final = re.compile(r"\b(?:listen|lausch|hört)\w* (?:\w+ )?(?:on|at|au
 _QUOTED: Final = re.compile(r"[`\"“„«]\w")
 _LASTING: Final = word_set("valid live lives last lasts kept keep stored retained")
 _IS_SO_LONG: Final = re.compile(r":[*_]*\s*(?:about |~ ?)?\d")
-VERSIONS: Final = word_set("version release")
 _PROVIDERS: Final = word_set("provider supplier vendor company firm service")
 _JOINED: Final = re.compile(r"\w[./:@_]\w")
 """Addresses and paths, whose parts say a word only in full."""
@@ -167,7 +190,9 @@ def _rate_clause(asking: Asking, said: Sequence[Sentence], year: str, about: Seq
     match = _match_words(asking, said, year, about)
     if match is None or not _holds_true(asking, sentence, match) or not _is_of_subject(asking, sentence, match):
         return None
-    if not _has_value(asking, sentence, match):
+    if match.back and asks_release(asking):
+        return None  # "This fixes an issue of 3.15.0" is of whatever
+    if _is_bare_heading(asking, sentence) or not _has_value(asking, sentence, match):
         return None
     words = match.likeness + _HELD * match.held
     rating = words / max(1, len(asking.content)) + 0.3 * (len(match.hits) + match.held) - 0.2 * match.back
@@ -189,14 +214,17 @@ def _match_words(asking: Asking, said: Sequence[Sentence], year: str, about: Seq
         hits[asking.noun[0]] = degree
     gone = {i for i, _ in asking.content if i not in hits}
     missing += [Missing(i, word, False) for i, word in asking.content if i in gone]
-    through = any(i in gone and asking.words[i] in _PROVIDERS for i in asking.head) and _names_agent(sentence)
+    through = _names_agent(sentence) and any(
+        i in gone and asking.words[i] in _PROVIDERS and _USING.isdisjoint(asking.words[i + 1 : i + 2])
+        for i in asking.head
+    )
     left = [each for each in missing if not _is_implied(asking, each, sentence, hits)]
     if not through and _is_sort_alone(asking, sentence, implied=len(missing) - len(left)):
         return None
     outside = [each for each in left if not _is_held(asking, each, sentence, hits, about)]
     held = len(left) - len(outside)
     back = _count_back(asking, said, hits, outside)
-    if back is None and len(left) == 1 and _may_be_near(asking, left[0]) and len(hits) > 1:
+    if back is None and len(left) == 1 and not asks_release(asking) and _may_be_near(asking, left[0]) and len(hits) > 1:
         place = _find_near(left[0].word, sentence, hits)
         if place is not None:
             hits[left[0].place], back = place, 0
@@ -245,8 +273,11 @@ def _holds_true(asking: Asking, sentence: Sentence, match: _Match) -> bool:
     hits = match.hits
     if not (hits or _is_bare(asking, sentence) or _is_labelled(asking, sentence)):
         return False
-    if not (is_stated(asking, sentence, hits) or dates_event(asking, sentence, hits)):
+    is_entry = asks_release(asking) and _NOT.search(sentence.text) is None  # "deprecated, will be removed"
+    if not (is_entry or is_stated(asking, sentence, hits) or dates_event(asking, sentence, hits)):
         return False
+    if asking.kind == "who" and sentence.release and not any(word.endswith(DONE) for _, word in asking.content):
+        return False  # who did it then, and not who does it now
     return asking.kind != "who" or not (
         _lacks_deed(asking, hits) or (not asking.is_passive and _lacks_agent(asking, sentence, hits))
     )
@@ -264,8 +295,11 @@ def _is_of_subject(asking: Asking, sentence: Sentence, match: _Match) -> bool:
         return False
     if is_behind_preposition(asking, sentence, hits) or is_part_of_subject(asking, sentence, hits):
         return False
+    if _asks_several(asking, sentence, hits):
+        return False
     return (
         not _is_of_another(asking, sentence, hits)
+        and not is_of_another_release(asking, sentence, hits)
         and not is_of_another_field(asking, sentence, hits, held=bool(match.held))
         and not lacks_default(asking, sentence, hits)
     )
@@ -274,6 +308,10 @@ def _is_of_subject(asking: Asking, sentence: Sentence, match: _Match) -> bool:
 def _has_value(asking: Asking, sentence: Sentence, match: _Match) -> bool:
     """Return whether a sentence holds a value of the kind asked for, and links its name."""
     hits = match.hits
+    if asks_release(asking) and (asking.kind != "when" or names_release(asking, sentence, hits)):
+        return names_release(asking, sentence, hits)
+    if asks_successor(asking) and not names_successor(asking, sentence, hits):
+        return False
     noun = [asking.words[i] for i in asking.noun] or ["name"] * (asking.kind == "what" and "name" in asking.words)
     is_shown = match.through or (asks_length(asking) and is_length(sentence, hits)) or is_place(asking, sentence)
     if not is_shown and not find_values(
@@ -284,6 +322,26 @@ def _has_value(asking: Asking, sentence: Sentence, match: _Match) -> bool:
         return True
     is_named = all(i in hits or _is_shown(asking, asking.words[i], sentence) for i in asking.noun)
     return is_named or _links_name(sentence)
+
+
+def _is_bare_heading(asking: Asking, sentence: Sentence) -> bool:
+    """Return whether a sentence is a heading that only names things."""
+    is_heading = bool(sentence.headings) and sentence.lower == sentence.headings[-1]
+    return is_heading and asking.kind in {"which", "what"} and not _SAYS.search(sentence.text)
+
+
+def _asks_several(asking: Asking, sentence: Sentence, hits: dict[int, int]) -> bool:
+    """Return whether a question asks for all of a sort, and a sentence tells of one.
+
+    "Which shells", and "the Fish shell".
+    """
+    if asking.kind not in {"which", "what"} or not asking.noun:
+        return False
+    i = asking.head[-1] if asking.head else asking.noun[-1]
+    asked, said = asking.words[i], sentence.lower[hits[i]] if i in hits else ""
+    if asked in VERSIONS and asked.endswith("s") and not _RANGE.search(sentence.text):
+        return True
+    return asked.endswith("s") and not asked.endswith("ss") and said in {asked[:-1], asked[:-2]}
 
 
 def _is_of_another(asking: Asking, sentence: Sentence, hits: dict[int, int]) -> bool:
@@ -329,6 +387,8 @@ def _is_labelled(asking: Asking, sentence: Sentence) -> bool:
 
 def _is_called(name: str, word: str) -> bool:
     """Return whether a word of a sentence is a name of a question."""
+    if name.isdigit() and "." in word:
+        return name == word  # no part of a version
     return name in parts(word) or (len(name) > 3 and name.rstrip("s") in (part.rstrip("s") for part in parts(word)))
 
 
@@ -341,14 +401,18 @@ def _pair_words(asking: Asking, sentence: Sentence, hits: dict[int, int]) -> flo
             unsaid = said != word and ("@" in said or (vocabulary.is_grammar(said) and not in_family(said)))
             if is_own(sentence.lower, k) or (k in named and "-" not in said) or unsaid:
                 continue
+            if is_part(word, said):
+                continue  # "cache" of BORG_CACHE_DIR
             if "-" in word:
                 like = float(set(word.split("-")) <= {*sentence.lower, *parts(said)} or word == said)
             else:
-                like = _likeness(word, said)
+                like = float(says_deed(word, said)) * _SAID_BEFORE or _likeness(word, said)
             upon = said in RUNNING and sentence.lower[k + 1 : k + 2] in {("on",), ("at",), ("under",)}
             done = said == "run" and word != "run" and sentence.lower[k + 1 : k + 2] != ("by",)
             if (done or upon or (word in RUNNING and asking.kind != "who")) and like < _SAME:
                 continue  # what a server runs on, or has run, says nobody who runs it
+            if i in asking.head and like >= _SAME and said.endswith("ed") and not word.endswith("ed"):
+                continue  # what is licensed is no license
             if like >= _LEAST:
                 pairs.append((-like, i, k))
     taken: set[int] = set()
@@ -366,6 +430,12 @@ def _is_implied(asking: Asking, missing: Missing, sentence: Sentence, hits: dict
     i, word, named = missing
     if named:
         return False
+    if asks_release(asking) and word in ASKING:
+        return True
+    if asks_successor(asking) and i == asking.content[0][0]:
+        return names_successor(asking, sentence, hits)
+    if asking.kind == "when" and word in RELEASED and is_release(sentence.written):
+        return True
     if not VERSIONS.isdisjoint(asking.words[k] for k in asking.noun):
         return word in VERSIONS | RUNNING and _shows_version(sentence, hits)
     if i in asking.head and len(asking.noun) > 1 and word in _PROVIDERS:
@@ -417,7 +487,7 @@ def _is_held(asking: Asking, missing: Missing, sentence: Sentence, hits: dict[in
     """Return whether the setting of a sentence says a word: label, heading, or title."""
     if _is_among(missing, sentence.setting):
         return True
-    around = (*itertools.chain(*sentence.headings), *about)
+    around = (*itertools.chain(*sentence.headings), *(() if missing.word in _EXTREMES else about))
     if asks_default(asking):
         around = tuple(each for each in around if not is_part(missing.word, each.replace("-", "_")))
     return (
@@ -471,7 +541,8 @@ def _is_among(missing: Missing, words: Sequence[str]) -> bool:
     """Return whether some words say one that is missing."""
     if missing.named:
         return any(_is_called(missing.word, each) for each in words)
-    return any(_likeness(missing.word, each) >= _SAID_BEFORE for each in words)
+    said = (each for each in words if each == missing.word or not vocabulary.is_grammar(each) or in_family(each))
+    return any(_likeness(missing.word, each) >= _SAID_BEFORE for each in said)
 
 
 def _likeness(word: str, said: str) -> float:
@@ -525,11 +596,30 @@ def _lacks_agent(asking: Asking, sentence: Sentence, hits: dict[int, int]) -> bo
     """Return whether a sentence says that something was done, and not by whom."""
     words = sentence.lower
     done = {hits[i] for i, _ in asking.content if i in hits}
-    is_done = any(words[k].endswith(DONE) and not vocabulary.BEING.isdisjoint(words[max(0, k - 2) : k]) for k in done)
+    is_done = any(_is_without_actor(sentence, k) for k in done)
     return is_done and not any(
-        word in {"by", "with", "from"} and any(is_name(sentence.words, j) for j in range(i + 1, min(i + 4, len(words))))
+        word in {"by", "with", "from"}
+        and any(is_name(sentence.words, j) and words[j][0].isalpha() for j in range(i + 1, min(i + 4, len(words))))
         for i, word in enumerate(words)
     )
+
+
+def _is_without_actor(sentence: Sentence, k: int) -> bool:
+    """Return whether nobody does what a verb says: "was built", "Created using Sphinx".
+
+    An entry of a changelog begins with a verb.
+    """
+    if k == 0 and sentence.release:
+        return True
+    if not sentence.lower[k].endswith(DONE) or k < sentence.value:
+        return False
+    is_passive = not vocabulary.BEING.isdisjoint(sentence.lower[max(0, k - 2) : k])
+    return is_passive or not any(_is_actor(sentence, j) for j in range(k))
+
+
+def _is_actor(sentence: Sentence, k: int) -> bool:
+    """Return whether a word can name who does what follows."""
+    return sentence.words[k][:1].isupper() and not vocabulary.is_grammar(sentence.lower[k])
 
 
 def _links_name(sentence: Sentence) -> bool:
@@ -539,14 +629,15 @@ def _links_name(sentence: Sentence) -> bool:
 
 
 def sentences_of(
-    asking: Asking, text: str, year: str = "", title: str = "", source: str | None = None, tags: Sequence[str] = ()
-) -> Iterator[tuple[float, Sentence]]:
+    asking: Asking, text: str, year: str = "", title: str = "", source: str | None = None, tags: Sequence[str] = (),
+    above: Sequence[str] = (),
+) -> Iterator[tuple[float, Sentence]]:  # fmt: skip
     """Yield the sentences of a text that answer a question, with how well they do.
 
-    Title, file and tags say what the text is about.
+    Title, file and tags say what the text is about, and so do the headings above it.
     """
     read = _reading(asking, text)
-    said = split_text(text, read)
+    said = split_text(text, read, above)
     about = (*title_words(title, source, read), *read_words(" ".join(tags), read))
     first = opening(said)
     opened = () if first is None else clauses_of(asking, first)[0][0].lower[:_OPENED]

@@ -20,7 +20,7 @@ _AGENTS: Final = ("er", "or", "man", "woman", "person")
 """Ends of nouns for who somebody is."""
 _APART: Final = word_set("and or in on at with from to for of into than between")
 """Between a name and what somebody is, these make them two: "Marta and the manager"."""
-_ASIDE: Final = word_set("and or with to from than between")
+_ASIDE: Final = word_set("and or with to from than between in at on via")
 """The same between what somebody is and a name."""
 _LINKS: Final = word_set("now currently today since also still called named by")
 _BETWEEN: Final = re.compile(r"[;:–—]|\b(?:when|while|because|if|where|although)\b", re.IGNORECASE)
@@ -52,7 +52,7 @@ def names_somebody_else(asking: Asking, sentence: Sentence, hits: Mapping[int, i
             return True
         if sentence.lower[k] in RUNNING and not _has_actor(sentence, k):
             return True
-        is_person = bool(asking.head) or sentence.lower[k].endswith(_AGENTS)
+        is_person = bool(asking.head) or sentence.lower[k].rstrip("s").endswith(_AGENTS)
         if is_person and not any(
             _is_linked(sentence, i, k, hits.values()) for i in _free_names(sentence, hits.values())
         ):
@@ -91,6 +91,8 @@ def _is_linked(sentence: Sentence, i: int, k: int, taken: Iterable[int]) -> bool
     others = [j for j in between if j not in plain and not vocabulary.is_grammar(sentence.lower[j])]
     said = {sentence.lower[j] for j in between}
     if i < k:
+        if i + 1 == k and sentence.lower[k].endswith("s"):
+            return False  # "the Pallets maintainers" are those of Pallets
         return not others and _APART.isdisjoint(said) and not _BETWEEN.search(_text_between(sentence, i, k))
     before = _text_between(sentence, k, i)
     return (not others and _ASIDE.isdisjoint(said)) or _BEFORE_NAME.search(before) is not None

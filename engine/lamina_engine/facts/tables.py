@@ -64,6 +64,11 @@ def is_wide(line: str, heads: Sequence[str]) -> bool:
     return len(heads) > _NARROW and len(_split_row(line)) == len(heads)
 
 
+def is_headless(line: str, heads: Sequence[str]) -> bool:
+    """Return whether a line is a row of a table that was cut off its head."""
+    return not heads and line.startswith("|") and len(_split_row(line)) > _NARROW
+
+
 def says_nothing(value: str) -> bool:
     """Return whether a value is empty, or stands for one that is missing."""
     return _NOTHING.fullmatch(value) is not None

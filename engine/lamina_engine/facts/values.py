@@ -39,7 +39,9 @@ PATTERNS: Final[dict[str, re.Pattern[str]]] = {
         re.IGNORECASE,
     ),
     "why": re.compile(
-        r"\b(?:because|since|due to|as|reason|cause[sd]?|thanks to|so|owing|on account|too|in order|to (?:save|avoid|keep))\b|(?<=.)→",
+        r"\b(?:because|since(?! (?:v?\d|version|release))|due to|"
+        r"as(?= (?:it|they|we|he|she|this|that|these|those|there|the|our|its|you)\b)|"
+        r"reason|cause[sd]?|thanks to|so|owing|on account|too|in order|to (?:save|avoid|keep))\b|(?<=.)→",
         re.IGNORECASE,
     ),
 }  # fmt: skip
@@ -59,6 +61,7 @@ COLOUR: Final = (
     r"\b(?:red|green|blue|yellow|black|white|gr[ae]y|brown|orange|purple|violet|pink|silver|gold|golden|beige|turquoise|teal|cream|navy|"
     r"maroon|ochre)\b"
 )
+_DATED: Final = re.compile(r"(?:19|20)\d\d-\d\d?(?:-\d\d?)?")
 _NUMBER: Final = re.compile(rf"[~<>≥≤]?\d[\d.,:–-]*[kKmM]?|{COUNT}", re.IGNORECASE)
 _MEASURES: Final = word_set(
     """kg litres litre km degrees hours hour minutes minute days day weeks months years seconds ms h min gb mb tb a v kw cm mm metres
@@ -81,6 +84,9 @@ _AFTER_COUNT: Final = _MEASURES | word_set("% € $ £ euros euro francs dollars
 _AGE: Final = re.compile(
     r"\d[ -](?:year|month|week|day)s?[ -]old\b|\baged? \d|\bborn\b|\bturn(?:s|ed) \d", re.IGNORECASE
 )
+VERSIONS: Final = word_set("version release versions releases")
+_COMPARING: Final = re.compile(r"[~<>≥≤=]*[\d.]*\w?|least|than|newer|later|older|up")
+"""Between what a version is of and its number, with grammar and the word itself."""
 _SECRETS: Final = word_set("code password passphrase pin key id serial")
 _FIGURES: Final = _SECRETS | word_set(
     """port version number ip extension channel plate amount limit size capacity rate share percentage temperature quota budget price cost
@@ -119,14 +125,22 @@ def find_values(
     left = [i for i in left if i == value > 0 or not _continues_name(words, i, taken)]
     numbers = [i for i, word in enumerate(words) if i not in taken and _NUMBER.fullmatch(word)]
     if kind == "who":
+        asked = {words[k].lower() for k in taken}
         return any(
-            is_name(words, i) and _BEFORE_THINGS.isdisjoint(_before(words, i)) and not words[i][:1].islower()
+            is_name(words, i)
+            and words[i].lower() not in asked
+            and _BEFORE_THINGS.isdisjoint(_before(words, i))
+            and words[i][:1].isupper()
             for i in left
         )
     if kind == "where":
         return any(_is_place(words, i) for i in left)
     if kind == "count":
-        counted = {hits[i] for i in heads if i in hits} or taken
+        counted = {hits[i] for i in heads if i in hits}
+        if counted and all(re.search(r"[-_./]", words[k]) for k in counted):
+            return False  # a part of a name: "--files-cache" counts no files
+        counted = counted or taken
+        numbers = [i for i in numbers if not _DATED.fullmatch(words[i])]
         return any(_counts(words, i, counted) and not _is_numbered(words, i, noun) for i in numbers)
     if kind == "amount":
         if not STORED.isdisjoint(noun) and BYTES.search(text):
@@ -163,8 +177,14 @@ def _says_what(
         return any(re.fullmatch(r"\d{2,5}", words[i]) for i in numbers)
     if not _MONEY.isdisjoint(noun):
         return any(_is_sum(words, i) or not re.fullmatch(r"(?:19|20)\d\d", words[i]) for i in numbers)
+    if not VERSIONS.isdisjoint(noun):
+        return any(
+            re.search(r"\d", words[i]) and not _is_of_another(words, i, hits.values()) for i in {*left, *numbers}
+        )
     if not _FIGURES.isdisjoint(noun):
-        return bool(numbers) or any(re.search(r"\d", words[i]) and not _is_day(words, i) for i in left)
+        return bool(numbers) or any(
+            re.search(r"\d", words[i]) and "_" not in words[i] and not _is_day(words, i) for i in left
+        )
     if not {"mail", "email", "e-mail"}.isdisjoint(noun):
         return any("@" in words[i] for i in left)
     if "address" in noun and max(heads) not in hits:
@@ -216,6 +236,29 @@ def _is_so(words: Sequence[str], i: int, noun: Collection[str]) -> bool:
     return is_said or not ({*noun, "room", "space", "capacity"}).isdisjoint(near)
 
 
+def _is_modifier(words: Sequence[str], i: int, k: int) -> bool:
+    """Return whether what a number counts only tells a sort of it: "two revision streams"."""
+    is_one = words[i].lower() in {"1", "one"} or words[k].lower().endswith(("s", "men", "ren"))
+    after = "".join(words[k + 1 : k + 2])
+    return (
+        not is_one
+        and k > i
+        and after.isalpha()
+        and after.islower()
+        and after.endswith("s")
+        and not vocabulary.is_grammar(after)
+    )
+
+
+def _is_of_another(words: Sequence[str], i: int, taken: Collection[int]) -> bool:
+    """Return whether a number is the version of another thing: "Bash (version 4.4)"."""
+    for k in range(i - 1, max(-1, i - 5), -1):
+        word = words[k].lower()
+        if not (word in VERSIONS or vocabulary.is_grammar(word) or _COMPARING.fullmatch(word)):
+            return k not in taken and is_name(words, k)
+    return False
+
+
 def _continues_name(words: Sequence[str], i: int, taken: Collection[int]) -> bool:
     """Return True for the rest of a name that the question has: "Ferrer" of Paloma Ferrer."""
     return words[i][:1].isupper() and any(k in taken and words[k][:1].isupper() for k in (i - 1, i + 1))
@@ -253,12 +296,15 @@ def _is_place(words: Sequence[str], i: int) -> bool:
     """Return whether a word is an address, a name, or what follows a preposition of place."""
     word = words[i]
     acts = "".join(words[i + 1 : i + 2]).endswith("ed")  # somebody who did something
-    if _ADDRESS.search(word) or (i and is_name(words, i) and not acts):
+    is_there = i > 0 and is_name(words, i) and not acts and not (word.islower() and word.replace("-", "").isalpha())
+    if _ADDRESS.search(word):
         return True
     before = i - 1
     while before >= 0 and words[before].lower() in _ARTICLES:
         before -= 1
-    return before >= 0 and words[before].lower() in _BEFORE_PLACES and word.isalpha() and not _DAY.fullmatch(word)
+    if before < 0 or words[before].lower() not in _BEFORE_PLACES:
+        return is_there
+    return is_there or (word.isalpha() and not _DAY.fullmatch(word))
 
 
 def _is_numbered(words: Sequence[str], i: int, noun: Collection[str]) -> bool:
@@ -272,7 +318,7 @@ def _counts(words: Sequence[str], i: int, counted: Collection[int]) -> bool:
         return False
     for k in range(i + 1, min(i + 4, len(words))):
         if k in counted:
-            return True
+            return not _is_modifier(words, i, k)
         if words[k].lower() in _AFTER_COUNT:
             break
     if i + 1 < len(words) and words[i + 1].lower() in _AFTER_COUNT - {"in", "at", "and"}:

@@ -116,8 +116,7 @@ def likeness(asked: str, said: str) -> float:
         return 0.9
     if _FAMILY_OF.get(asked, _NONE) & _FAMILY_OF.get(said, _NONE):
         return _SURE
-    shorter, longer = sorted((asked, said), key=len)
-    is_part = len(shorter) >= _PART_CHARS and asked.isalpha() and (longer.startswith(shorter) or said.endswith(asked))
+    is_part = min(len(asked), len(said)) >= _PART_CHARS and asked.isalpha() and said.endswith(asked)
     return _LIKELY if is_part else 0.0
 
 

@@ -21,10 +21,12 @@ from lamina_engine.facts.dictionary import in_german
 from lamina_engine.facts.labels import is_rival
 from lamina_engine.facts.questions import ANSWERED_FROM, AnswerSet, K
 from lamina_engine.facts.questions import ask as ask_facts
+from lamina_engine.facts.releases import asks_release, is_other_release
 from lamina_engine.facts.replacements import may_be_replaced, read_replacement, read_value
 from lamina_engine.facts.sentences import Sentence
-from lamina_engine.facts.statements import TENSE, VERSIONS, read_sentences, sentences_of
+from lamina_engine.facts.statements import TENSE, read_sentences, sentences_of
 from lamina_engine.facts.stating import ANEW, NOW
+from lamina_engine.facts.values import VERSIONS
 from lamina_engine.facts.wording import likeness, parts, tokens
 from lamina_engine.index.analysis import query_analyzer
 from lamina_engine.index.scoring import Bm25
@@ -56,7 +58,7 @@ _RELEASING: Final = ("release", "released", "tag", "tagged", "bumped", "getaggt"
 _RELEASED: Final = re.compile(
     r"\b(?:released?|tagged|bumped|published|shipped|getaggt|veröffentlicht|freigegeben|ausgeliefert)\b", re.IGNORECASE
 )
-_FIELDS: Final = ("id", "title", "source", "type", "text", "created_at", "tags", "metadata", "project")
+_FIELDS: Final = ("id", "title", "source", "type", "text", "created_at", "tags", "metadata", "project", "headings")
 
 
 def ask(
@@ -108,8 +110,13 @@ def find_statements(view: View, question: str, until_us: int | None = None) -> l
         if last is None:
             return []
         best, sentence = last
-    equal = [each for like, each in best.said if best.rating - like < _AS_GOOD and is_rival(sentence, each)]
-    return [_answer(best.record, each, ambiguous=bool(equal)) for each in (sentence, *equal)]
+    equal = [
+        (text.record, each)
+        for text in (found if asks_release(asking) else (best,))
+        for like, each in text.said
+        if best.rating - like < _AS_GOOD and (is_rival(sentence, each) or is_other_release(asking, sentence, each))
+    ]
+    return [_answer(record, each, ambiguous=bool(equal)) for record, each in ((best.record, sentence), *equal)]
 
 
 class _Text(NamedTuple):
@@ -157,8 +164,8 @@ def _read_answers(asking: Asking, record: dict[str, Any]) -> list[tuple[float, S
     title, tags = record["title"] or "", record["tags"] or ()
     return [
         each
-        for text in (record["text"], _fields_text(record["metadata"]))
-        for each in sentences_of(asking, text, year, title, record["source"], tags)
+        for text, above in ((record["text"], record["headings"] or ()), (_fields_text(record["metadata"]), ()))
+        for each in sentences_of(asking, text, year, title, record["source"], tags, above)
     ]
 
 
@@ -173,7 +180,10 @@ def _read_changes(asking: Asking, record: dict[str, Any]) -> dict[str, bool]:
     about = {part for word in tokens(f"{record['project'] or ''} {record['text']}") for part in parts(word.lower())}
     known = {i for i in qualifiers if asking.words[i] in about}
     found: dict[str, bool] = {}
+    asked = len(asking.content) + len(asking.names)
     for is_clear, left_out in ((False, qualifiers), (True, known)):
+        if 2 * len(left_out) > asked:
+            continue  # what is left is another question
         answers = _read_answers(asking.without(left_out), record)
         found |= {each.written: is_clear for _, each in answers if ANEW.search(f"{each.text} {each.written}")}
     return found
@@ -276,6 +286,8 @@ def _fields_text(metadata: str | None) -> str:
 def _answer(record: dict[str, Any], sentence: Sentence, *, ambiguous: bool) -> Answer:
     title, source, chunk = record["title"], record["source"], record["id"]
     subject, section, said = title or source or chunk, sentence.section, sentence.written
+    if sentence.release and sentence.release != section:
+        section = f"{sentence.release} › {section}"
     if section and section != subject:  # whose address it is may stand there alone
         subject = f"{subject} › {section}"
     return Answer(
