@@ -72,6 +72,8 @@ _OPENED: Final = 3
 """The same of the sentence that opens a text."""
 _BACK: Final = 2
 """Sentences before one in which its subject may be named."""
+_FARTHEST: Final = 64
+"""Sentences of one line that are looked back at."""
 _EXTRA: Final = 0.01
 """What each word of a sentence takes from it: of two that say all, the one that says least beside."""
 TENSE: Final = 0.3
@@ -527,7 +529,8 @@ def _find_back(asking: Asking, missing: Missing, said: Sequence[Sentence]) -> in
     What has a default is the subject of the sentence before: many others are named beside it.
     """
     is_subject = missing.named and asks_default(asking)
-    for back, earlier in enumerate(reversed(said[:-1]), 1):
+    for back in range(1, min(len(said), _FARTHEST + 1)):
+        earlier = said[-1 - back]
         is_elsewhere = earlier.line != said[-1].line and (back > _BACK or said[-1].begins)
         if is_elsewhere or not said[-1].is_below(earlier):
             return None
