@@ -35,8 +35,8 @@ def read_json_lines(
             try:
                 if len(line) == _MAX_LINE_BYTES:
                     raise msgspec.DecodeError(f"line of {_MAX_LINE_BYTES >> 20} MiB or more")
-                record = decoder.decode(line)
-                record = record if convert is None else convert(record)
+                decoded = decoder.decode(line)
+                record: T = decoded if convert is None else convert(decoded)
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
                 raise InvalidArgument(f"{path}:{number} is not {what} ({error}); {instead}") from error
             yield record

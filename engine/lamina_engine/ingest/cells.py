@@ -13,6 +13,8 @@ from typing import Any, Final
 from lamina_engine.errors import InvalidArgument
 from lamina_engine.ingest.records import shown
 
+MOST_BYTES: Final = 1 << 20
+"""Larger files are data rather than lists that somebody keeps: a hundred thousand rows beside notes would bury them."""
 MOST_CHARS: Final = 20_000
 """Longer rows are documents or dumps: their owner must say where the text is."""
 _OF_THE_TABLE: Final = frozenset({"id", "source", "type", "success", "vector"})
@@ -21,8 +23,10 @@ _NAMED: Final = 6
 _WORD: Final = re.compile(r"[^\W\d_]{2}")
 
 
-def with_text(record: Mapping[str, Any]) -> Mapping[str, Any]:
+def with_text(record: Mapping[str, Any], *, is_large: bool = False) -> Mapping[str, Any]:
     """Return a record of a file, with its cells as text where it has no text of its own.
+
+    ``is_large``: the file is, and its owner must say where the text is.
 
     What a table calls ``id``, ``source`` or ``type`` is then a cell too: two tables may both count their rows from 1.
     """
@@ -32,6 +36,11 @@ def with_text(record: Mapping[str, Any]) -> Mapping[str, Any]:
     cells = {name: value for name, value in record.items() if name in _OF_THE_TABLE}
     if isinstance(given, Mapping):
         cells.update(given)
+    if is_large:
+        raise InvalidArgument(
+            f"there is no text, and {_named(cells)} are not read of a file of over {MOST_BYTES >> 20} MiB: "
+            "say which is the text (--column text=NAME)"
+        )
     kept = {name: value for name, value in record.items() if name not in {*_OF_THE_TABLE, "metadata", "text"}}
     title = kept.get("title")
     lines = list(_lines(cells, "")) or ([f"title: {title}"] if isinstance(title, str) else [])

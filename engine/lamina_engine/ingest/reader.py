@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from lamina_engine.errors import IngestError, SchemaMismatch
 from lamina_engine.ingest import sources
+from lamina_engine.ingest.cells import MOST_BYTES
 from lamina_engine.ingest.classify import Rules, classify
 from lamina_engine.ingest.documents import Document, DocumentWriter
 from lamina_engine.ingest.drafting import Drafted, DraftFailure
@@ -122,7 +123,9 @@ class SourceReader:
         run = self._run
         root, source = self.label(entry)
         former = self._former_chunks(entry)
-        writer = RecordWriter(run.memory, run.report, source, run.overrides, former=former)
+        writer = RecordWriter(
+            run.memory, run.report, source, run.overrides, former=former, is_large=entry.size > MOST_BYTES
+        )
         before = len(run.report.problems)
         try:
             for part in _guarded(read_records(entry.absolute, kind, columns=run.columns)):

@@ -410,7 +410,7 @@ class RecordWriter:
     """Collector of a file's records, committed in groups.
 
     ``former`` are the ids that the file had: a record without an id continues one of equal content, so ids survive a move
-    of the file.
+    of the file. ``is_large``: rows without a text are not told as their cells.
     """
 
     def __init__(
@@ -421,8 +421,9 @@ class RecordWriter:
         overrides: Mapping[str, Any],
         *,
         former: Sequence[str] = (),
+        is_large: bool = False,
     ) -> None:
-        self._memory, self._report, self._name = memory, report, name
+        self._memory, self._report, self._name, self._is_large = memory, report, name, is_large
         self._overrides = {field: value for field, value in overrides.items() if value is not None}
         self._records: list[Record] = []
         self._identities = _Identities(memory, former)
@@ -497,7 +498,7 @@ class RecordWriter:
             self._written.append((pa.array([ids[i] for i in kept], pa.string()), np.array([places[i] for i in kept])))
 
     def _checked(self, row: Mapping[str, Any]) -> Record:
-        given = {**(with_text(row) if self._tells_cells() else row), **self._overrides}
+        given = {**(with_text(row, is_large=self._is_large) if self._tells_cells() else row), **self._overrides}
         if not given.get("source"):
             given["source"] = self._name
         record = normalise_record(given, tz=self._memory.config.tz)

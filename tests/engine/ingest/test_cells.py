@@ -56,6 +56,18 @@ def test_numbers_alone_are_a_problem(lexical_vault: Vault, tmp_path: Path) -> No
     assert "1 more" in problem.message
 
 
+def test_a_large_table_does_not_bury_the_notes_beside_it(lexical_vault: Vault, tmp_path: Path) -> None:
+    (tmp_path / "note.md").write_text("# Bank\n\nThe statements are in bank.csv.\n")
+    rows = "".join(f"{i},2026-01-05,Payee number {i},-890.00,DEBIT\n" for i in range(3, 30_003))
+    (tmp_path / "bank.csv").write_text(BANK + rows)
+    got = lexical_vault.ingest(tmp_path)
+    assert len(lexical_vault) == 1
+    assert "'Payee'" in got.problems[0].message
+    assert "over 1 MiB: say which is the text (--column text=NAME)" in got.problems[0].message
+    lexical_vault.ingest(tmp_path / "bank.csv", columns={"text": "Payee"})
+    assert len(lexical_vault) == 30_003
+
+
 def test_a_column_for_the_text_that_was_named_stays(lexical_vault: Vault, tmp_path: Path) -> None:
     table = tmp_path / "friends.csv"
     table.write_text(FRIENDS)
