@@ -25,7 +25,7 @@ def read_json_lines(
     ``what`` and ``instead`` complete the message: "a.jsonl:3 is not ``what`` (…); ``instead``". ``convert`` makes of each
     record what is yielded; it may raise `msgspec.ValidationError`.
     """
-    decoder = msgspec.json.Decoder(kind)
+    decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(kind)
     with path.open("rb") as file:
         number = 0
         while line := file.readline(_MAX_LINE_BYTES):
