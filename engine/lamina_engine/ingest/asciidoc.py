@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from lamina_engine.ingest.chunking import DEEPEST, ENTRY, MAX_HEADING_CHARS, Block, Outline, shorten_term
+from lamina_engine.ingest.chunking import DEEPEST, ENTRY, MAX_HEADING_CHARS, Block, BlockScanner, Outline, shorten_term
 from lamina_engine.ingest.frontmatter import Frontmatter, Json
 from lamina_engine.ingest.heads import MAX_LINES, people_of
 
@@ -84,12 +84,9 @@ def _heading_at(lines: list[str], i: int) -> tuple[int, str, int] | None:
     return _LEVELS[under[1]], title[:MAX_HEADING_CHARS], 2
 
 
-class _Scanner:
+class _Scanner(BlockScanner):
     def __init__(self, text: str) -> None:
-        self._text = text
-        self._lines = text.split("\n")
-        self._blocks: list[Block] = []
-        self._code: list[tuple[int, int]] = []
+        super().__init__(text)
         self._entry = 0
         """Level of the innermost entry that is open; 0 without one."""
         self._above: int | None = None
@@ -108,24 +105,6 @@ class _Scanner:
                 if match[1] == border:
                     following[border] = i
         return ends
-
-    def outline(self) -> Outline:
-        """Return the outline."""
-        i, offset = 0, 0
-        while i < len(self._lines):
-            taken = self._take(i, offset) if self._lines[i].strip() else 1
-            offset += sum(len(line) + 1 for line in self._lines[i : i + taken])
-            i += taken
-        if not self._blocks and self._text:
-            self._blocks = [Block(0, 0, "paragraph")]
-        stops = [block.start for block in self._blocks[1:]] + [len(self._text)]
-        blocks = [block._replace(stop=stop) for block, stop in zip(self._blocks, stops, strict=bool(self._blocks))]
-        if blocks:
-            blocks[0] = blocks[0]._replace(start=0)
-        first = next((block for block in blocks if block.level), None)
-        length = len(self._text)
-        code = tuple((start, min(stop, length)) for start, stop in self._code)
-        return Outline(blocks, first.title if first and first.level == 1 else None, code)
 
     def _take(self, i: int, offset: int) -> int:
         """Note the block that starts at line ``i`` and return how many lines it has."""

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -101,6 +102,38 @@ class Outline(NamedTuple):
     """The text's own title, if it has one."""
     code: tuple[tuple[int, int], ...] = ()
     """Ranges of code, ascending: nothing in them is a tag or a link."""
+
+
+class BlockScanner(ABC):
+    """Scanner of a text's lines; a format says which block begins at a line."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._lines = text.split("\n")
+        self._blocks: list[Block] = []
+        self._code: list[tuple[int, int]] = []
+
+    @abstractmethod
+    def _take(self, i: int, offset: int) -> int:
+        """Note the block that starts at line ``i`` and return how many lines it has."""
+
+    def outline(self) -> Outline:
+        """Return the outline; the title is a first heading of level one. O(n)."""
+        i, offset = 0, 0
+        while i < len(self._lines):
+            taken = self._take(i, offset) if self._lines[i].strip() else 1
+            offset += sum(len(line) + 1 for line in self._lines[i : i + taken])
+            i += taken
+        if not self._blocks and self._text:
+            self._blocks = [Block(0, 0, "paragraph")]
+        stops = [block.start for block in self._blocks[1:]] + [len(self._text)]
+        blocks = [block._replace(stop=stop) for block, stop in zip(self._blocks, stops, strict=bool(self._blocks))]
+        if blocks:
+            blocks[0] = blocks[0]._replace(start=0)
+        first = next((block for block in blocks if block.level), None)
+        length = len(self._text)
+        code = tuple((start, min(stop, length)) for start, stop in self._code)
+        return Outline(blocks, first.title if first and first.level == 1 else None, code)
 
 
 class Piece(NamedTuple):

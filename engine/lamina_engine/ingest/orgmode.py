@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from lamina_engine.ingest.chunking import DEEPEST, MAX_HEADING_CHARS, Block, Outline
+from lamina_engine.ingest.chunking import DEEPEST, MAX_HEADING_CHARS, Block, BlockScanner, Outline
 from lamina_engine.ingest.frontmatter import Frontmatter, Json
 from lamina_engine.ingest.heads import MAX_LINES, people_of
 
@@ -32,7 +32,7 @@ _PROSE: Final = re.compile(r"[ \t]*#\+begin_(?:quote|verse|center|note|tip|warni
 
 def outline_org(text: str) -> Outline:
     """Return blocks and code of an Org file. Its title is a keyword, never a headline."""
-    return _Scanner(text).outline()
+    return _Scanner(text).outline()._replace(title=None)
 
 
 def read_org_keywords(text: str) -> Frontmatter:
@@ -57,12 +57,9 @@ def read_org_keywords(text: str) -> Frontmatter:
     return Frontmatter(fields)
 
 
-class _Scanner:
+class _Scanner(BlockScanner):
     def __init__(self, text: str) -> None:
-        self._text = text
-        self._lines = text.split("\n")
-        self._blocks: list[Block] = []
-        self._code: list[tuple[int, int]] = []
+        super().__init__(text)
         self._ends = self._find_ends()
 
     def _find_ends(self) -> dict[int, int]:
@@ -78,22 +75,6 @@ class _Scanner:
             elif (begin := _BEGIN.match(line)) and (name := (begin[1] or ":").lower()) in following:
                 ends[i] = following[name]
         return ends
-
-    def outline(self) -> Outline:
-        """Return the outline."""
-        i, offset = 0, 0
-        while i < len(self._lines):
-            taken = self._take(i, offset) if self._lines[i].strip() else 1
-            offset += sum(len(line) + 1 for line in self._lines[i : i + taken])
-            i += taken
-        if not self._blocks and self._text:
-            self._blocks = [Block(0, 0, "paragraph")]
-        stops = [block.start for block in self._blocks[1:]] + [len(self._text)]
-        blocks = [block._replace(stop=stop) for block, stop in zip(self._blocks, stops, strict=bool(self._blocks))]
-        if blocks:
-            blocks[0] = blocks[0]._replace(start=0)
-        length = len(self._text)
-        return Outline(blocks, None, tuple((start, min(stop, length)) for start, stop in self._code))
 
     def _take(self, i: int, offset: int) -> int:
         """Note the block that starts at line ``i`` and return how many lines it has."""
