@@ -1,6 +1,6 @@
 """Forward lists from numbered pieces: occurrences as sortable keys, sorted keys as counts.
 
-A key packs row, hash and zone, so one sort of a batch's keys brings the occurrences of each term of each row together.
+A key packs row, hash and zone, so a sort of a row's keys brings the occurrences of each term together.
 """
 
 from __future__ import annotations
@@ -9,10 +9,13 @@ import numpy as np
 
 from lamina_kernels._jit import kernel
 from lamina_kernels.layouts import BOOL, I32, I64, U8, U16, U32
+from lamina_kernels.sorting import sort_spread
 
 ZONES = 3
 ROW_SHIFT = 34
 HASH_SHIFT = 2
+_TOP_BYTE = 26
+"""Shift of the highest byte of a key's hash."""
 RECORD = 4
 """Numbers that `pack_pieces` writes of a piece."""
 INLINE = 7
@@ -114,13 +117,16 @@ def _expand_examples() -> tuple[object, ...]:
         np.array([1, 1, 1]),
         np.zeros(RECORD, np.int64),
         np.zeros(1, np.uint32),
+        -1,
         np.empty(1, np.int64),
         np.empty((1, ZONES), np.uint16),
     )
 
 
 @kernel(examples=[_expand_examples])
-def expand_rows(numbers: I32, stops: I64, records: I64, hashes: U32, out_keys: I64, out_lengths: U16) -> None:
+def expand_rows(
+    numbers: I32, stops: I64, records: I64, hashes: U32, mark: int, out_keys: I64, out_lengths: U16
+) -> None:
     """Write a key for each occurrence of a term, and how many terms each zone has.
 
     Parameters
@@ -133,8 +139,10 @@ def expand_rows(numbers: I32, stops: I64, records: I64, hashes: U32, out_keys: I
         From `pack_pieces`.
     hashes : uint32 (h,)
         Hashes of stems, and of the surfaces that differ from them.
-    out_keys : int64 (hashes of all pieces,)
-        Written: row << 34 | hash << 2 | zone.
+    mark : int
+        A hash that every body gets besides, though it is no term; none if negative.
+    out_keys : int64 (hashes of all pieces, and n if there is a mark,)
+        Written: row << 34 | hash << 2 | zone, row after row.
     out_lengths : uint16 (n, 3)
         Written: terms in body, header and context, at most 65,535.
 
@@ -145,6 +153,9 @@ def expand_rows(numbers: I32, stops: I64, records: I64, hashes: U32, out_keys: I
     n = out_lengths.shape[0]
     keys = 0
     for row in range(n):
+        if mark >= 0:
+            out_keys[keys] = (row << ROW_SHIFT) | (mark << HASH_SHIFT)
+            keys += 1
         for zone in range(ZONES):
             text = zone * n + row
             length = 0
@@ -265,13 +276,13 @@ def _count_examples() -> tuple[object, ...]:
 
 
 @kernel(examples=[_count_examples])
-def count_keys(keys: I64, out_indptr: I64, out_hashes: U32, out_body: U8, out_header: U8, out_context: U8) -> int:
-    """Turn sorted keys into forward lists.
+def count_keys(out_keys: I64, out_indptr: I64, out_hashes: U32, out_body: U8, out_header: U8, out_context: U8) -> int:
+    """Turn keys into forward lists.
 
     Parameters
     ----------
-    keys : int64 (m,)
-        As `expand_rows` gives them, ascending.
+    out_keys : int64 (m,)
+        As `expand_rows` gives them; sorted in place.
     out_indptr : int64 (n + 1,)
         Written; see `lamina_kernels.layouts.TermRows`.
     out_hashes : uint32 (m,)
@@ -288,16 +299,17 @@ def count_keys(keys: I64, out_indptr: I64, out_hashes: U32, out_body: U8, out_he
     -----
     O(m + n).
     """
+    _sort_rows(out_keys)
     entries = 0
     row = 0
     out_indptr[0] = 0
     former = -1
-    for at in range(keys.size):
-        term = keys[at] >> HASH_SHIFT
-        zone = keys[at] & 3
+    for at in range(out_keys.size):
+        term = out_keys[at] >> HASH_SHIFT
+        zone = out_keys[at] & 3
         if term != former:
             former = term
-            while row < keys[at] >> ROW_SHIFT:
+            while row < out_keys[at] >> ROW_SHIFT:
                 row += 1
                 out_indptr[row] = entries
             out_hashes[entries] = term & 0xFFFFFFFF
@@ -315,3 +327,18 @@ def count_keys(keys: I64, out_indptr: I64, out_hashes: U32, out_body: U8, out_he
         row += 1
         out_indptr[row] = entries
     return entries
+
+
+@kernel
+def _sort_rows(out_keys: I64) -> None:
+    """Sort the keys of each row."""
+    room = np.empty(0, np.int64)
+    first = 0
+    while first < out_keys.size:
+        stop = first + 1
+        while stop < out_keys.size and out_keys[stop] >> ROW_SHIFT == out_keys[first] >> ROW_SHIFT:
+            stop += 1
+        if stop - first > room.size:
+            room = np.empty(2 * (stop - first), np.int64)
+        sort_spread(out_keys[first:stop], _TOP_BYTE, room)
+        first = stop

@@ -21,12 +21,11 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from lamina_kernels._jit import kernel
+from lamina_kernels._jit import is_ready, kernel
 from lamina_kernels.layouts import F64, I64, U8, U16, U32, TermRows
 from lamina_kernels.simd import array_at
-from lamina_kernels.sorting import order_keys, sort_rows
+from lamina_kernels.sorting import order_keys, sort_digits, sort_rows
 from lamina_kernels.terms import ZONES, Blocks, addresses_of, block_at, table_of
 
 MOST_ROWS = 1 << 16
@@ -36,6 +35,9 @@ UNCODED = 255
 """Code of a posting whose counts stand in the forward list alone."""
 _COUNT_BITS = 5
 _COUNTS = 1 << _COUNT_BITS  # greater counts have no code
+_ROW_SHIFT, _HASH_SHIFT = 8, 24  # in a key of (hash, row, code)
+_KERNEL_ENTRIES = 1 << 20
+"""Entries from which on it pays to load the kernel that sorts them."""
 _AT_ONCE = 1024  # rows, or as many entries as they have
 _COMMON = 16  # codes whose parts are computed once for each length
 _IN_ROOM = np.uint64(MOST_ROWS - 1)
@@ -100,24 +102,27 @@ def invert(block: TermRows) -> Inverted:
 
     Notes
     -----
-    One sort of packed (hash, row, code) keys, which NumPy does as fast as a kernel that counts digits; the rest goes a
-    thousand rows at a time, as fresh memory costs more than what is done in it. O(e log e) for e entries.
+    One sort of packed (hash, row, code) keys by their hashes; the rest goes a thousand rows at a time, as fresh memory
+    costs more than what is done in it. O(e) for e entries; O(e log e) as long as few have been asked for.
     """
     triples, code_of = _common_triples(block)
-    keys = np.empty(block.hashes.size, np.uint64)
+    keys = np.empty(block.hashes.size, np.int64)
     n = 0
     for row in range(0, block.lengths.shape[0], _AT_ONCE):
         part = _keys(block, row, min(row + _AT_ONCE, block.lengths.shape[0]), code_of)
         keys[n : n + part.size] = part
         n += part.size
     keys = keys[:n]
-    keys.sort()  # a term stands once in a row, so codes decide nothing
+    if n >= _KERNEL_ENTRIES or is_ready(sort_digits):
+        sort_digits(keys, _HASH_SHIFT)  # they come in the order of their rows
+    else:
+        keys.sort()  # a term stands once in a row, so codes decide nothing
     rows, codes, terms, starts = np.empty(n, np.uint16), np.empty(n, np.uint8), [], []
-    before = np.empty(0, np.uint64)
+    before = np.empty(0, np.int64)
     for first in range(0, n, _AT_ONCE << 7):
         part = keys[first : first + (_AT_ONCE << 7)]
-        rows[first : first + part.size], codes[first : first + part.size] = part >> np.uint64(16), part
-        hashes = part >> np.uint64(32)
+        rows[first : first + part.size], codes[first : first + part.size] = part >> _ROW_SHIFT, part
+        hashes = part >> _HASH_SHIFT
         fresh = np.flatnonzero(hashes != np.append(before if first else ~hashes[:1], hashes[:-1]))
         terms.append(hashes[fresh].astype(np.uint32))
         starts.append(fresh + first)
@@ -131,11 +136,11 @@ def invert(block: TermRows) -> Inverted:
     )
 
 
-def _keys(block: TermRows, start: int, stop: int, code_of: U8) -> NDArray[np.uint64]:
+def _keys(block: TermRows, start: int, stop: int, code_of: U8) -> I64:
     """Return (hash, row, code) of every entry of some rows that has a count, as one number."""
     first, last = int(block.indptr[start]), int(block.indptr[stop])
-    keys = block.hashes[first:last].astype(np.uint64) << np.uint64(32)
-    owners = np.arange(start, stop, dtype=np.uint64) << np.uint64(16)
+    keys = block.hashes[first:last].astype(np.int64) << _HASH_SHIFT
+    owners = np.arange(start, stop) << _ROW_SHIFT
     keys |= np.repeat(owners, np.diff(block.indptr[start : stop + 1]))
     counts = tuple(zone[first:last] for zone in (block.body, block.header, block.context))
     keys |= code_of[_packed(*counts)]

@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections import Counter
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -63,12 +64,11 @@ def test_rows_are_counted(rows: list[tuple[list[int], ...]]) -> None:
     ]  # fmt: skip
     keys, words = np.empty(sizes[0], np.int64), np.empty(sizes[1] + numbers.size + INLINE + 1, np.uint8)
     lengths, stops = np.empty((n, ZONES), np.uint16), np.empty(len(texts), np.int64)
-    expand_rows(numbers, ends([len(text) for text in texts]), records, hashed, keys, lengths)
+    expand_rows(numbers, ends([len(text) for text in texts]), records, hashed, -1, keys, lengths)
     expand_words(numbers, ends([len(text) for text in texts]), records, word_text, words, stops)
     for i, text in enumerate(texts):
         shown = words[stops[i - 1] if i else 0 : stops[i]].tobytes().decode()
         assert shown.split() == " ".join(PIECES[piece][2] for piece in text).split()
-    keys.sort()
     indptr, hashes = np.empty(n + 1, np.int64), np.empty(keys.size, np.uint32)
     counts = [np.empty(keys.size, np.uint8) for _ in range(ZONES)]
     entries = count_keys(keys, indptr, hashes, *counts)
@@ -80,6 +80,32 @@ def test_rows_are_counted(rows: list[tuple[list[int], ...]]) -> None:
         assert hashes[span].tolist() == known
         assert [column[span].tolist() for column in counts] == [[zone[h] for h in known] for zone in ref]
         assert lengths[i].tolist() == [sum(PIECES[piece][1] for piece in zone) for zone in row]
+
+
+def test_every_body_gets_the_mark() -> None:
+    records, hashed, _ = packed()
+    keys, lengths = np.empty(3, np.int64), np.empty((2, ZONES), np.uint16)
+    expand_rows(np.array([0], np.int32), np.array([1, 1, 1, 1, 1, 1]), records, hashed, 2**32 - 1, keys, lengths)
+    indptr, hashes = np.empty(3, np.int64), np.empty(3, np.uint32)
+    body, header, context = (np.empty(3, np.uint8) for _ in range(ZONES))
+    assert count_keys(keys, indptr, hashes, body, header, context) == 3
+    assert indptr.tolist() == [0, 2, 3]
+    assert hashes.tolist() == [7, 2**32 - 1, 2**32 - 1]
+    assert body.tolist() == [1, 1, 1]
+    assert lengths.tolist() == [[1, 0, 0], [0, 0, 0]]
+
+
+@pytest.mark.parametrize("words", [5, 500, 5_000])  # by insertion, spread by a byte, and by all bytes
+@pytest.mark.parametrize("most", [3, 2**22, 2**32])
+def test_terms_of_long_rows_ascend(words: int, most: int) -> None:
+    rng = np.random.default_rng(words)
+    drawn = rng.integers(0, most, (3, words))
+    keys = (np.arange(3)[:, None] << 34 | drawn << 2 | rng.integers(0, ZONES, (3, words))).ravel()
+    indptr, hashes = np.empty(4, np.int64), np.empty(keys.size, np.uint32)
+    body, header, context = (np.empty(keys.size, np.uint8) for _ in range(ZONES))
+    count_keys(keys, indptr, hashes, body, header, context)
+    for row in range(3):
+        assert hashes[indptr[row] : indptr[row + 1]].tolist() == np.unique(drawn[row]).tolist()
 
 
 def test_counts_saturate() -> None:
@@ -96,7 +122,7 @@ def test_lengths_saturate() -> None:
     pack_pieces(none, none, np.array([40_000]), np.zeros(0, np.uint32), none, none, np.zeros(0, np.uint8), records)
     lengths = np.empty((1, ZONES), np.uint16)
     numbers = np.zeros(2, np.int32)
-    expand_rows(numbers, np.array([2, 2, 2]), records, np.zeros(0, np.uint32), np.empty(0, np.int64), lengths)
+    expand_rows(numbers, np.array([2, 2, 2]), records, np.zeros(0, np.uint32), -1, np.empty(0, np.int64), lengths)
     assert lengths.tolist() == [[65_535, 0, 0]]
 
 

@@ -205,12 +205,9 @@ def _build_bulk(
     """Analyse texts in kernels; a mark that every row gets is no word of it."""
     n = len(zones[0])
     texts = _utf8([text for zone in zones for text in zone])
-    keys, lengths, spoken, found = table.occurrences(*texts, words=words is not None)
+    keys, lengths, spoken, found = table.occurrences(*texts, words=words is not None, mark=mark)
     if words is not None:
         words += found
-    if mark is not None:
-        keys = np.concatenate([keys, np.arange(n) << 34 | mark << 2])
-    keys.sort()
     indptr, hashes = np.empty(n + 1, np.int64), np.empty(keys.size, np.uint32)
     body, header, context = (np.empty(keys.size, np.uint8) for _ in range(_ZONES))
     entries = count_keys(keys, indptr, hashes, body, header, context)

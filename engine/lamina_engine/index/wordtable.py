@@ -99,7 +99,7 @@ class WordTable:
         )
         return self._pieces.count >= _PIECES_LIMIT or bytes_ >= _BYTES_LIMIT
 
-    def occurrences(self, data: U8, offsets: I64, *, words: bool = False) -> Occurrences:
+    def occurrences(self, data: U8, offsets: I64, *, words: bool = False, mark: int | None = None) -> Occurrences:
         """Analyse the texts of some rows.
 
         Parameters
@@ -110,13 +110,17 @@ class WordTable:
             Where each begins: the bodies of n rows, then their headers, then their contexts.
         words : bool
             Whether to give those of the bodies, too.
+        mark : int, optional
+            A hash that every row gets besides, though it is no word of it.
         """
         numbers, stops = self._number_pieces(data, offsets)
         n = stops.size // counting.ZONES
         sizes = np.empty(2, np.int64)
         counting.measure_pieces(numbers, self._records.view, sizes)
-        keys, lengths = np.empty(int(sizes[0]), np.int64), np.empty((n, counting.ZONES), np.uint16)
-        counting.expand_rows(numbers, stops, self._records.view, self._hashes.view, keys, lengths)
+        count = int(sizes[0]) + (0 if mark is None else n)
+        keys, lengths = np.empty(count, np.int64), np.empty((n, counting.ZONES), np.uint16)
+        added = -1 if mark is None else mark
+        counting.expand_rows(numbers, stops, self._records.view, self._hashes.view, added, keys, lengths)
         found = self._words_of(numbers[: stops[n - 1]], stops[:n]) if words and n else []
         doubtful = np.empty(n, np.bool_)
         counting.mark_foreign(numbers, stops, self._bits.view, doubtful)
