@@ -18,6 +18,7 @@ import numpy as np
 
 from lamina_kernels.hdbscan.approx.probing import (
     NONE,
+    code_places,
     join_lists,
     keep_both,
     keep_cells,
@@ -243,6 +244,12 @@ def _measure(points: Points, order: I64, places: I32, team: ThreadTeam) -> F64:
 def _widen(points: Points, order: I64, places: I32, distances: F64, team: ThreadTeam) -> None:
     """Look at the neighbours of neighbours and of namers."""
     n, fresh = order.size, np.ones(places.shape, np.bool_)
+    coded = np.empty(n * points.size, np.int8), np.empty((n, 3))
+
+    def code(_: int, start: int) -> None:
+        code_places(points.values, points.factors, points.size, order, start, min(start + _BLOCK, n), *coded)
+
+    team.part(0.0, 0.0).run(code, range(0, n, _BLOCK))
     for turn in range(_WIDENED):
         part = team.part(turn / _WIDENED, (turn + 1) / _WIDENED)
         namers = _namers(places, distances, fresh, part)
@@ -255,7 +262,7 @@ def _widen(points: Points, order: I64, places: I32, distances: F64, team: Thread
         ) -> None:  # fmt: skip
             part.check()
             widen_lists(
-                points.values, points.factors, points.size, order, start, min(start + _BLOCK, n),
+                points.values, points.factors, points.size, order, start, min(start + _BLOCK, n), *coded,
                 *before, *namers, places, distances, fresh, seen[slot],
             )  # fmt: skip
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from lamina_kernels._jit import kernel
 from lamina_kernels.hdbscan.neighbors import _insert_nearest
-from lamina_kernels.layouts import BOOL, F32, F64, I32, I64
+from lamina_kernels.layouts import BOOL, F32, F64, I8, I32, I64
 from lamina_kernels.simd import LANES, STEP, beats, insert_sorted, lowest_bit, prefetch_line, square_distance
 
 NONE: Final = -1
@@ -208,15 +208,14 @@ def list_queries(cells: I32, order: I64, starts: I64, out_queries: I32) -> None:
 
 """An entry of a list of namers that nothing has filled."""
 
-_SLACK: Final = 1.0 + 1e-4
-"""Sums of a thousand squares in float32 are off by less, relatively; only what lies beyond is left unmeasured."""
-
-# Sums in any order: an estimate only says what need not be measured.
-_FLOAT_BYTES: Final = 4
+_MOST_CODE: Final = 127
+_LEAST: Final = 1e-30
+"""Stands for the greatest number of a row of zeros."""
+_SLACK: Final = 1.0 + 1e-5
+_CERTAIN: Final = 1.0 - 1e-5
+"""Sums of a thousand products in float32 are off by less, relatively; only what certainly lies beyond is left unmeasured."""
 _LINE_BYTES: Final = 64
 """Of a cache."""
-
-_REORDER: Final = ("reassoc", "contract")
 
 
 def _measure_examples() -> tuple[object, ...]:
@@ -310,35 +309,82 @@ def list_namers(
             out_fresh[j, at] = fresh[i, p]
 
 
-@kernel(fastmath=_REORDER)
-def _estimate(values: F32, i: int, scale_i: np.float32, j: int, scale_j: np.float32, size: int) -> np.float32:
-    """Return the square of a distance, nearly."""
-    a, b = values[i : i + size], values[j : j + size]
+def _code_examples() -> tuple[object, ...]:
+    return np.zeros(16, np.float32), np.ones(2), 8, np.arange(2), 0, 2, np.empty(16, np.int8), np.empty((2, 3))
+
+
+@kernel(examples=[_code_examples])
+def code_places(
+    values: F32, factors: F64, size: int, order: I64, start: int, stop: int, out_codes: I8, out_terms: F64
+) -> None:
+    """Round rows to bytes, place after place.
+
+    Parameters
+    ----------
+    values, factors, size
+        The points, row by row.
+    order : int64 (n,)
+        Row at each place.
+    start, stop : int
+        Places that are written.
+    out_codes : int8 (n size,)
+        Whole steps.
+    out_terms : float64 (n, 3)
+        A step, the squared length of what the codes stand for, and how far the row lies from it.
+
+    Notes
+    -----
+    O(d) a row.
+    """
+    for i in range(start, stop):
+        x = order[i]
+        row, codes = values[x * size : x * size + size], out_codes[i * size : i * size + size]
+        most = np.float32(0.0)
+        for k in range(size):
+            most = max(most, abs(row[k]))
+        step = max(float(most), _LEAST) / _MOST_CODE
+        square, off = 0.0, 0.0
+        for k in range(size):
+            code = np.rint(row[k] / step)
+            codes[k] = int(code)
+            square += code * code
+            difference = row[k] - code * step
+            off += difference * difference
+        scale = step * factors[x]
+        out_terms[i, 0] = scale
+        out_terms[i, 1] = square * scale * scale
+        out_terms[i, 2] = np.sqrt(off) * factors[x] * _SLACK
+
+
+# whole numbers are summed in any order: up to 1,040 of them exactly, beyond nearly, and `_CERTAIN` leaves room
+@kernel(fastmath=("reassoc", "contract"))
+def _multiply_codes(codes: I8, i: int, j: int, size: int) -> np.float32:
+    """Return the dot product of two coded rows."""
+    a, b = codes[i * size : i * size + size], codes[j * size : j * size + size]
     total = np.float32(0.0)
     for k in range(size):
-        difference = a[k] * scale_i - b[k] * scale_j
-        total += difference * difference
+        total += np.float32(a[k]) * np.float32(b[k])
     return total
 
 
 @kernel
-def _prefetch_row(place: int, row: int, size: int) -> None:
-    """Ask for the cache lines of a row of float32, given where the first row lies."""
-    for line in range(0, _FLOAT_BYTES * size, _LINE_BYTES):
-        prefetch_line(place + _FLOAT_BYTES * row * size + line)
+def _prefetch_codes(memory: int, place: int, size: int) -> None:
+    """Ask for the cache lines of a coded row, given where the first lies."""
+    for line in range(0, size, _LINE_BYTES):
+        prefetch_line(memory + place * size + line)
 
 
 def _widen_examples() -> tuple[object, ...]:
     lists, fresh = np.array([[1], [0]], np.int32), np.ones((2, 1), np.bool_)
     return (
-        np.zeros(16, np.float32), np.ones(2), 8, np.arange(2), 0, 2, lists, fresh, lists, fresh,
-        lists.copy(), np.zeros((2, 1)), fresh.copy(), np.zeros(2, np.int32),
+        np.zeros(16, np.float32), np.ones(2), 8, np.arange(2), 0, 2, np.zeros(16, np.int8), np.zeros((2, 3)), lists, fresh,
+        lists, fresh, lists.copy(), np.zeros((2, 1)), fresh.copy(), np.zeros(2, np.int32),
     )  # fmt: skip
 
 
 @kernel(examples=[_widen_examples])
 def widen_lists(
-    values: F32, factors: F64, size: int, order: I64, start: int, stop: int,
+    values: F32, factors: F64, size: int, order: I64, start: int, stop: int, codes: I8, terms: F64,
     places: I32, fresh: BOOL, namers: I32, fresh_namers: BOOL,
     out_places: I32, out_distances: F64, out_fresh: BOOL, out_seen: I32,
 ) -> None:  # fmt: skip
@@ -352,6 +398,8 @@ def widen_lists(
         Row at each place.
     start, stop : int
         Places whose lists are widened.
+    codes, terms : int8 (n size,) and float64 (n, 3)
+        As `code_places` writes them.
     places, fresh : int32 and bool (n, K)
         Lists as they were, and what the last round brought.
     namers, fresh_namers : int32 and bool (n, R)
@@ -365,17 +413,18 @@ def widen_lists(
 
     Notes
     -----
-    O((K + R) K d) a row at most; each other row is looked at once. The rows of one neighbour's list are asked for before the
-    first is measured: they lie anywhere in memory.
+    O((K + R) K d) a row at most; each other row is looked at once. Its codes tell how near it can be, and lie in a quarter of
+    the memory; those of one neighbour's list are asked for before the first is looked at, as they lie anywhere.
     """
     k, many = places.shape[1], namers.shape[1]
-    memory, unseen = values.ctypes.data, np.empty(k + 1, np.int32)
+    memory, unseen = codes.ctypes.data, np.empty(k + 1, np.int32)
     for i in range(start, stop):
         x, mark = order[i], i + 1
         out_seen[i] = mark
         for p in range(k):
             out_seen[places[i, p]] = mark
-        limit = np.float32(out_distances[i, k - 1] * out_distances[i, k - 1] * _SLACK)
+        scale, square, off = 2.0 * terms[i, 0], terms[i, 1], terms[i, 2]
+        limit = out_distances[i, k - 1] * _SLACK + off
         for p in range(k + many):
             u = places[i, p] if p < k else namers[i, p - k]
             if u == NONE:
@@ -390,16 +439,18 @@ def widen_lists(
                 out_seen[j] = mark
                 unseen[count] = j
                 count += 1
-                _prefetch_row(memory, int(order[j]), size)
+                _prefetch_codes(memory, int(j), size)
             for at in range(count):
                 j = unseen[at]
-                y = order[j]
-                scales = np.float32(factors[x]), np.float32(factors[y])
-                if _estimate(values, x * size, scales[0], y * size, scales[1], size) > limit:
+                # two rows are no nearer than their codes, less what both lie beside these
+                far = limit + terms[j, 2]
+                squares = _CERTAIN * (square + terms[j, 1])
+                if squares - scale * terms[j, 0] * _multiply_codes(codes, i, j, size) > far * far:
                     continue
+                y = order[j]
                 distance = np.sqrt(square_distance(values, x * size, factors[x], values, y * size, factors[y], size))
                 if distance < out_distances[i, k - 1]:
                     _insert_nearest(out_places, out_distances, i, j, distance)
-                    limit = np.float32(out_distances[i, k - 1] * out_distances[i, k - 1] * _SLACK)
+                    limit = out_distances[i, k - 1] * _SLACK + off
         for p in range(k):
             out_fresh[i, p] = not _holds(places, i, out_places[i, p])

@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 
 from lamina_kernels.hdbscan.approx.probing import (
     NONE,
+    code_places,
     join_lists,
     keep_both,
     keep_cells,
@@ -14,7 +15,7 @@ from lamina_kernels.hdbscan.approx.probing import (
     measure_places,
     widen_lists,
 )
-from lamina_kernels.layouts import BOOL, F32, F64, I32
+from lamina_kernels.layouts import BOOL, F32, F64, I8, I32
 from lamina_kernels.simd import LANES
 from tests.oracles.density import distances
 
@@ -128,6 +129,13 @@ class Case:
     def points(self) -> tuple[F32, F64, int]:
         return self.rows.reshape(-1), self.factors, 8
 
+    def coded(self) -> tuple[I8, F64]:
+        n = len(self.places)
+        codes, terms = np.empty(8 * n, np.int8), np.empty((n, 3))
+        for start in range(0, n, 7):
+            code_places(*self.points, self.order, start, min(start + 7, n), codes, terms)
+        return codes, terms
+
     def namers(self, fresh: BOOL, many: int) -> tuple[I32, BOOL]:
         n = len(self.places)
         found = (
@@ -165,6 +173,26 @@ def test_the_nearest_namers_that_are_not_listed(many: int) -> None:
         assert news[j, : len(ref)].tolist() == [bool(fresh[i, case.places[i] == j][0]) for i in ref]
 
 
+def test_coded_rows_lie_as_far_from_theirs_as_the_terms_say() -> None:
+    case = Case(6, 40, 3)
+    codes, terms = case.coded()
+    values, factors, size = case.points
+    rows = (values.reshape(-1, size).astype(np.float64) * factors[:, None])[case.order]
+    decoded = codes.reshape(-1, size) * terms[:, :1]
+    np.testing.assert_allclose((decoded**2).sum(axis=1), terms[:, 1])
+    off = np.sqrt(((rows - decoded) ** 2).sum(axis=1))
+    assert (off <= terms[:, 2]).all()
+    np.testing.assert_allclose(off, terms[:, 2], rtol=1e-4)
+    assert (np.abs(codes.reshape(-1, size)).max(axis=1) == 127).all()
+
+
+def test_a_row_of_zeros_is_coded() -> None:
+    codes, terms = np.empty(8, np.int8), np.empty((1, 3))
+    code_places(np.zeros(8, np.float32), np.ones(1), 8, np.arange(1), 0, 1, codes, terms)
+    assert not codes.any()
+    assert terms[0, 1:].tolist() == [0.0, 0.0]
+
+
 @pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
 @pytest.mark.parametrize("many", [1, 5])
 def test_neighbours_of_neighbours_and_of_namers_are_found(share: float, many: int) -> None:
@@ -173,9 +201,10 @@ def test_neighbours_of_neighbours_and_of_namers_are_found(share: float, many: in
     namers, news = case.namers(fresh, many)
     places, far, newer = case.places.copy(), case.far.copy(), fresh.copy()
     seen = np.zeros(40, np.int32)
+    coded = case.coded()
     for start, stop in ((0, 17), (17, 40)):
         widen_lists(
-            *case.points, case.order, start, stop, case.places, fresh, namers, news, places, far, newer, seen
+            *case.points, case.order, start, stop, *coded, case.places, fresh, namers, news, places, far, newer, seen
         )  # fmt: skip
     for i in range(40):
         known = set(case.places[i].tolist())
