@@ -9,6 +9,7 @@ a chunk is a key of its metadata, and refused where no chunk has it; ``metadata.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from decimal import Decimal
 from typing import Any, Final
 
 import msgspec
@@ -40,6 +41,7 @@ METADATA: Final = "metadata."
 UNVERIFIED: Final = "unverified"
 """Name in filters for the missing tier of a chunk that was never scanned."""
 _MAX_DEPTH: Final = 32
+_COMPARABLE: Final = (str, int, float, bool, Decimal)
 _KEPT: Final = 8
 """Selections kept for a version: an agent asks with the same few filters again and again."""
 _CHEAP: Final = (
@@ -182,7 +184,11 @@ def _parse_operand(field: str, name: str, value: Any, read: _Reader) -> Any:
         raise InvalidArgument(f"where[{field!r}] compares with text, not {value!r:.60}")
     if isinstance(value, Mapping | list | tuple | set | frozenset):
         raise InvalidArgument(f"where[{field!r}] compares with one value, not {value!r:.60}")
-    return value
+    if type(value) in _COMPARABLE:
+        return value
+    from lamina_engine.ingest.records import json_value  # few filters compare metadata with a date or a NumPy scalar
+
+    return json_value(value, f"where[{field!r}]")  # as metadata is kept
 
 
 def predicates(node: Node) -> Iterator[Predicate]:
@@ -407,9 +413,11 @@ def _check_field(field: str, view: View) -> None:
             offsets = np.flatnonzero(found.to_numpy(zero_copy_only=False))
             if any(read(text) is not None for text in segment.values(column, offsets)):
                 return
+    if name == "text":
+        raise InvalidArgument('where does not look into texts; the query does: "two words" or +word requires them')
     raise InvalidArgument(
         f"where names the field {name!r}, which no chunk of this vault has; fields are {', '.join(FIELDS)}, "
-        "or a key of the chunks' metadata"
+        f"or a key of the chunks' metadata; {METADATA + name!r} asks for a key that may be missing everywhere"
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, date, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -439,3 +440,38 @@ def test_empty_text_is_refused_where_no_chunk_can_have_it(field: str) -> None:
     with pytest.raises(InvalidArgument, match="is empty text, which no chunk has"):
         parse_filter({field: ""})
     parse_filter({"metadata.note": ""})
+
+
+def test_metadata_is_compared_as_it_is_kept(lexical_vault: Vault) -> None:
+    # a date, a datetime and NumPy's True found nothing: metadata has text and JSON's true in their place
+    days = [date(2026, 1, day) for day in (1, 2, 3)]
+    lexical_vault.add(
+        [
+            {
+                "text": f"note {day}",
+                "metadata": {"due": day, "at": datetime(2026, 1, day.day, tzinfo=UTC), "open": day == days[1]},
+            }
+            for day in days
+        ]
+    )
+    plus_one = timezone(timedelta(hours=1))
+    for filter_, ref in (
+        ({"due": days[1]}, 1),
+        ({"due": {"gte": days[1]}}, 2),
+        ({"due": {"in": days[:2]}}, 2),
+        ({"due": {"lt": datetime(2026, 1, 2, 9)}}, 2),
+        ({"at": datetime(2026, 1, 2, 1, tzinfo=plus_one)}, 1),
+        ({"open": np.bool_(True)}, 1),
+        ({"due": np.datetime64("2026-01-03")}, 1),
+    ):
+        assert lexical_vault.count(filter_) == ref, filter_
+    with pytest.raises(InvalidArgument, match="what JSON can hold"):
+        lexical_vault.count({"due": Path("2026-01-02")})
+
+
+def test_a_filter_on_texts_says_where_they_are_asked(lexical_vault: Vault) -> None:
+    lexical_vault.add("one")
+    with pytest.raises(InvalidArgument, match="the query does"):
+        lexical_vault.count({"text": {"contains": "one"}})
+    with pytest.raises(InvalidArgument, match="asks for a key"):
+        lexical_vault.count({"team": "a"})
