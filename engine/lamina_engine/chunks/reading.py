@@ -10,6 +10,7 @@ import numpy as np
 
 from lamina_engine.chunks.identities import find_row
 from lamina_engine.chunks.locations import locate
+from lamina_engine.clock import MISSING_US
 from lamina_engine.index.state import INVALIDATED, STATUS_NAMES
 from lamina_engine.results import Cause, Chunk, Event, Hit, Neighbor, StoryChunk
 from lamina_engine.stored_json import read_json
@@ -177,14 +178,18 @@ def history(view: View, identity: str) -> list[Event]:
     return [entry for _, _, entry in sorted(entries, key=lambda entry: entry[:2])]
 
 
-def select_chunks(view: View, rows: Rows, limit: int | None) -> list[Chunk]:
-    """Return chunks newest first (created_at, then id), at most ``limit``."""
-    created = view.snapshot.numbers("chunks", "created_at", rows, missing=-(2**63)).astype(np.int64)
-    order = np.argsort(-created.astype(np.float64), kind="stable")
-    if limit is not None and limit < len(order):
-        # ties at the cut are broken by id below, so all of them are read
-        cut = created[order[limit - 1]]
-        order = order[created[order] >= cut]
-    found = chunks_at(view, rows[order])
-    found.sort(key=lambda c: (-(c.created_at_us if c.created_at_us is not None else -(2**63)), c.id))
-    return found[:limit]
+def select_chunks(view: View, rows: Rows, limit: int | None, offset: int = 0) -> list[Chunk]:
+    """Return ``limit`` chunks after the first ``offset``, newest first (created_at, then id)."""
+    created = view.snapshot.numbers("chunks", "created_at", rows, missing=MISSING_US).astype(np.int64)
+    newest = np.argsort(created, kind="stable")[::-1]
+    stop = len(rows) if limit is None else min(offset + limit, len(rows))
+    if offset >= stop:
+        return []
+    # moments at the ends of the page are those of other rows too, and ids order them: a table may have one date alone
+    first, last = created[newest[offset]], created[newest[stop - 1]]
+    before = int(np.count_nonzero(created > first))
+    near = newest[(created[newest] <= first) & (created[newest] >= last)]
+    near = near[np.argsort(rows[near])]
+    ids = view.snapshot.values("chunks", "id", rows[near])
+    order = sorted(range(len(near)), key=lambda i: (-int(created[near[i]]), ids[i]))
+    return chunks_at(view, rows[near[order[offset - before : stop - before]]])

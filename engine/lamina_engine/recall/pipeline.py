@@ -490,11 +490,16 @@ def _trace(view: View, request: Request, ranked: Ranking) -> dict[str, Any]:
 
 
 def list_chunks(
-    memory: Memory, filter_: Mapping[str, Any] | None, limit: int | None, *, now_us: int | None = None
+    memory: Memory,
+    filter_: Mapping[str, Any] | None,
+    limit: int | None,
+    *,
+    offset: int = 0,
+    now_us: int | None = None,
 ) -> list[Chunk]:
     """List the chunks that a filter accepts, newest first, without those snoozed at ``now_us``."""
     view = memory.view()
-    return select_chunks(view, np.flatnonzero(_accepted(memory, view, filter_, now_us)), limit)
+    return select_chunks(view, np.flatnonzero(_accepted(memory, view, filter_, now_us)), limit, offset)
 
 
 def count_chunks(memory: Memory, filter_: Mapping[str, Any] | None) -> int:

@@ -15,6 +15,9 @@ import lamina
 from lamina import Vault
 from lamina_engine.chunks import reading
 from lamina_engine.chunks.reading import _COLUMNS, chunks_at
+from lamina_engine.index.view import View
+from lamina_engine.results import Chunk
+from lamina_engine.store.snapshot import Rows
 
 
 def filled(vault: Vault, n: int = 30) -> None:
@@ -141,3 +144,30 @@ def test_hits_show_what_chunks_show(lexical_vault: Vault, tmp_path: Path) -> Non
         for hit in hits:
             shown, stored = asdict(hit), asdict(lexical_vault.get(hit.id))
             assert {name: shown[name] for name in stored} == stored
+
+
+def test_pages_are_parts_of_the_whole_list(lexical_vault: Vault) -> None:
+    days = ["2026-01-01"] * 7 + ["2026-01-02"] * 9 + ["2026-01-03"] + ["2026-01-04"] * 4
+    lexical_vault.add(
+        [{"text": f"text {i}", "id": f"r{i * 5 % 21:02}", "created_at": day} for i, day in enumerate(days)]
+    )
+    ref = [chunk.id for chunk in lexical_vault.list(limit=None)]
+    assert ref == [chunk.id for chunk in sorted(lexical_vault, key=lambda c: (-(c.created_at_us or 0), c.id))]
+    for size in (1, 2, 4, 20, 21, 30):
+        got = [c.id for at in range(0, 25, size) for c in lexical_vault.list(limit=size, offset=at)]
+        assert got == ref, size
+    assert [c.id for c in lexical_vault.list(limit=None, offset=20)] == ref[20:]
+
+
+def test_a_page_reads_its_own_chunks_alone(lexical_vault: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
+    # a page at 59,000 took two seconds, and so did the first one of chunks that all have one date
+    lexical_vault.add([{"text": f"text {i}", "created_at": "2026-01-01"} for i in range(50)])
+    read: list[int] = []
+
+    def counted(view: View, rows: Rows) -> list[Chunk]:
+        read.append(len(rows))
+        return chunks_at(view, rows)
+
+    monkeypatch.setattr(reading, "chunks_at", counted)
+    assert len(lexical_vault.list(limit=3, offset=40)) == 3
+    assert read == [3]
