@@ -260,7 +260,11 @@ class AsyncVault:
 
     async def add(
         self,
-        records: str | Mapping[str, object] | Sequence[Mapping[str, object]] | ArrowStream,
+        records: str
+        | Mapping[str, object]
+        | Sequence[str | Mapping[str, object]]
+        | Iterator[str | Mapping[str, object]]
+        | ArrowStream,
         *,
         links: bool = False,
         on_conflict: OnConflict = "version",
@@ -473,14 +477,14 @@ class AsyncVault:
         """
         return await asyncio.to_thread(self.vault.get, id)
 
-    async def get_many(self, ids: Sequence[str]) -> Results[Chunk]:
+    async def get_many(self, ids: Iterable[str]) -> Results[Chunk]:
         """Return several chunks, in the order of the ids.
 
         See `Vault.get_many`.
         """
         return await asyncio.to_thread(self.vault.get_many, ids)
 
-    async def vectors(self, ids: Sequence[str]) -> NDArray[np.float32]:
+    async def vectors(self, ids: Iterable[str]) -> NDArray[np.float32]:
         """Return the vectors of chunks, in the order of the ids.
 
         See `Vault.vectors`.

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Literal, Self, Unpack, cast
+from typing import TYPE_CHECKING, Literal, NoReturn, Self, Unpack, cast
 
 from lamina import location
 from lamina.options import RankOptions, RecallOptions
@@ -256,9 +256,10 @@ def _check_options(call: str, options: Mapping[str, object], known: type) -> Non
 
 
 _HABITS = {
-    **dict.fromkeys(("search", "query", "retrieve", "find"), "; recall(query, k=10) searches"),
+    **dict.fromkeys(("search", "query", "retrieve", "find", "similarity_search"), "; recall(query, k=10) searches"),
     **dict.fromkeys(("delete", "remove"), "; forget(ids, dry_run=False) erases, invalidate(id, reason) marks as wrong"),
     **dict.fromkeys(("insert", "save", "store", "put", "add_texts"), "; add(records) stores"),
+    "upsert": "; add(records) with ids of your own stores, a known id as a new version",
     **dict.fromkeys(("get_all", "all", "chunks"), "; list(limit=None) returns every chunk"),
     "load": "; ingest(path) reads files",
 }
@@ -296,6 +297,9 @@ class Vault:
         view = self._memory.view()
         count = int(view.state.active().sum())
         return f"<Vault {name!r}: {count:,} chunk{'' if count == 1 else 's'}>"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"an open vault cannot be pickled; open {str(self.path)!r} in each process")
 
     def __getitem__(self, id: str) -> Chunk:
         return self.get(id)
@@ -407,7 +411,11 @@ class Vault:
 
     def add(
         self,
-        records: str | Mapping[str, object] | Sequence[Mapping[str, object]] | ArrowStream,
+        records: str
+        | Mapping[str, object]
+        | Sequence[str | Mapping[str, object]]
+        | Iterator[str | Mapping[str, object]]
+        | ArrowStream,
         *,
         links: bool = False,
         on_conflict: OnConflict = "version",
@@ -417,10 +425,11 @@ class Vault:
 
         Parameters
         ----------
-        records : str, mapping, sequence of mappings, or table
-            A text, or records with ``text`` and any of ``id, title, type, collection, project, session, agent, source,
+        records : str, mapping, sequence or iterator of these, or table
+            Texts, or records with ``text`` and any of ``id, title, type, collection, project, session, agent, source,
             created_at, success, tags, vector, metadata``; other keys go to the metadata. Metadata is kept as JSON: dates
-            become ISO 8601 text, sets sorted lists; what JSON cannot hold is refused. Where ``source``, or
+            become ISO 8601 text, decimals text, bytes hexadecimal text, sets sorted lists, NaN null; what JSON cannot hold
+            is refused. Where ``source``, or
             ``source_file`` in the metadata, is a file of a git repository, its commit and blob are recorded for
             `freshness`. A table is one of PyArrow, pandas, polars or DuckDB, or a reader.
         links : bool
@@ -605,7 +614,8 @@ class Vault:
         id : str
             Its id, or an unambiguous short id.
         **changes
-            Fields of a record; see `add`.
+            Fields of a record but ``id`` and ``vector``; see `add`. ``metadata`` and ``tags`` replace what was there:
+            ``metadata=chunk.metadata | {"key": 1}`` adds a key.
 
         Returns
         -------
@@ -1007,7 +1017,7 @@ class Vault:
         """
         return self.get_many([id])[0]
 
-    def get_many(self, ids: Sequence[str]) -> Results[Chunk]:
+    def get_many(self, ids: Iterable[str]) -> Results[Chunk]:
         """Return several chunks, in the order of the ids; see `get`.
 
         Returns
@@ -1042,7 +1052,7 @@ class Vault:
         chunks = iter(chunks_at(view, rows))
         return Results([facts[each] if each in facts else next(chunks) for each in ids], Chunk, self._memory.incomplete)
 
-    def vectors(self, ids: Sequence[str]) -> NDArray[np.float32]:
+    def vectors(self, ids: Iterable[str]) -> NDArray[np.float32]:
         """Return the vectors of chunks, in the order of the ids.
 
         Returns
@@ -1122,9 +1132,8 @@ class Vault:
         from lamina_engine.recall.pipeline import list_chunks
         from lamina_engine.results import Chunk
 
-        limit, offset = limit_of(limit), whole_of(offset, "offset", 0)
-        found = list_chunks(self._memory, where, None if limit is None else limit + offset)
-        return Results(found[offset:], Chunk, self._memory.incomplete)
+        found = list_chunks(self._memory, where, limit_of(limit), offset=whole_of(offset, "offset", 0))
+        return Results(found, Chunk, self._memory.incomplete)
 
     def count(self, where: Where | None = None) -> int:
         """Return how many chunks a filter accepts; see `list`.

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import reprlib
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import asdict, dataclass, field, fields
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -13,10 +14,19 @@ if TYPE_CHECKING:
     from lamina_engine.results import JSONValue
 
 
+_SHORT: Final = reprlib.Repr()
+_SHORT.maxstring = _SHORT.maxother = 200
+_SHORT.maxdict = 20
+
+
 class Report:
-    """Base of the reports that calls return; each is a dataclass."""
+    """Base of the reports that calls return; each is a dataclass, with ``repr=False`` where its lists may be long."""
 
     __slots__ = ()
+
+    def __repr__(self: DataclassInstance) -> str:
+        shown = (f"{each.name}={_SHORT.repr(getattr(self, each.name))}" for each in fields(self))
+        return f"{type(self).__name__}({', '.join(shown)})"
 
     def to_dict(self: DataclassInstance) -> dict[str, JSONValue]:
         """Return the fields as JSON values: the shape of the command's ``--json``."""
@@ -99,7 +109,7 @@ def summarise(problems: Sequence[Problem]) -> list[Problem]:
     ]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class IngestReport(Report):
     """Counts of the sources of one ingest, each counted once, and its problems."""
 

@@ -85,7 +85,7 @@ CALLS: dict[str, Callable[[Vault], object]] = {
     "unknown keyword": lambda v: v.add("words", colour="red"),
     "empty text": lambda v: v.add("  "),
     "no text": lambda v: v.add({"title": "x"}),
-    "record is no mapping": lambda v: v.add(["words"]),  # type: ignore[list-item]
+    "record is no mapping": lambda v: v.add([5]),  # type: ignore[list-item]
     "records is a number": lambda v: v.add(5),  # type: ignore[arg-type]
     "one bad record among good ones": lambda v: v.add([{"text": "good"}, {"text": "bad", "success": "maybe"}]),
     "bad date": lambda v: v.add("words", created_at="2026-02-30"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -36,7 +37,14 @@ def test_a_vault_is_a_collection_of_chunks(vault: lamina.Vault) -> None:
 
 @pytest.mark.parametrize(
     ("name", "call"),
-    [("search", "recall"), ("delete", "forget"), ("insert", "add"), ("get_all", "list"), ("load", "ingest")],
+    [
+        ("search", "recall"),
+        ("delete", "forget"),
+        ("insert", "add"),
+        ("upsert", "add"),
+        ("get_all", "list"),
+        ("load", "ingest"),
+    ],
 )
 def test_another_librarys_name_names_ours(vault: lamina.Vault, name: str, call: str) -> None:
     with pytest.raises(AttributeError, match=rf"no '{name}'; {call}\("):
@@ -59,3 +67,8 @@ def test_another_librarys_argument_names_ours(vault: lamina.Vault, method: str, 
     arguments: list[Any] = ["x"] if method == "recall" else []
     with pytest.raises(TypeError, match=rf"no {wrong}=; it is {right}="):
         getattr(vault, method)(*arguments, **{wrong: 3})
+
+
+def test_a_vault_is_opened_in_each_process(vault: lamina.Vault) -> None:
+    with pytest.raises(TypeError, match="in each process"):
+        pickle.dumps(vault.recall)  # what `ProcessPoolExecutor.map(vault.recall, questions)` does

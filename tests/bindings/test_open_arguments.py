@@ -23,7 +23,7 @@ import lamina
         ({"lock_timeout_s": -1}, "lock_timeout_s=-1 must be"),
         ({"lock_timeout_s": True}, "lock_timeout_s=True must be"),
         ({"embedder": "minilmm"}, "embedder='minilmm' is not known; give one of default, wordllama"),
-        ({"embedder": 5}, "embedder=5 is none; give one of"),
+        ({"embedder": 5}, "embedder is an int; give one of"),
         ({"embedder": "http://localhost:1/v1"}, "an endpoint needs its model too"),
         ({"mode": "x"}, "mode='x' must be 'r'"),
     ],

@@ -29,3 +29,10 @@ def test_tables_of_other_libraries_are_added(tmp_path: Path) -> None:
         assert vault.get(vault.add(frame)[0]).project == "frames"
         vault.facts.add_many(frame.select(subject="text", predicate="project", object="project"))
         assert vault.facts.about("A frame of polars.")[0].value == "frames"
+
+
+def test_what_a_call_takes_its_types_take() -> None:
+    # generators and sets of ids ran, and were errors to a type checker
+    assert "Iterator[str | Mapping[str, object]]" in lamina.Vault.add.__annotations__["records"]
+    for call in (lamina.Vault.get_many, lamina.Vault.vectors, lamina.AsyncVault.get_many):
+        assert call.__annotations__["ids"] == "Iterable[str]"

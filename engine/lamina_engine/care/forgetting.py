@@ -42,7 +42,7 @@ _LOGS: Final = (
 """Logs that hold something of a chunk."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ForgetReport(Report):
     """Report of a forget, done or planned."""
 

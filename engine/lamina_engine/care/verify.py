@@ -69,7 +69,7 @@ class VerifyProblem:
     """What can be done, in words."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class VerifyReport(Report):
     """The outcome of `lamina_engine.care.verify.verify`."""
 

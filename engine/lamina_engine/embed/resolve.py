@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lamina_engine.embed.protocol import Embedder, check_query, check_texts
-from lamina_engine.errors import InvalidArgument, InvalidConfig
+from lamina_engine.errors import InvalidArgument, InvalidConfig, name_type
 
 EmbedderSpec = str | Embedder | Mapping[str, object] | Callable[[list[str]], object] | None
 """A name, an embedder, a mapping of options, a function from texts to vectors, or None for the default."""
@@ -64,10 +64,14 @@ def check_embedder(spec: object) -> None:
     if isinstance(spec, type):
         raise InvalidArgument(f"embedder={spec.__name__} is a class; give an instance of it")
     if not (spec is None or isinstance(spec, str | Mapping) or _is_embedder(spec) or callable(spec)):
+        method = next((name for name in ("encode", "embed_documents", "embed") if hasattr(spec, name)), None)
+        wrapped = f"; wrap its method: {_wrapped(f'model.{method}')}" if method else ""
         raise InvalidArgument(
-            f"embedder={spec!r} is none; give one of {', '.join(NAMES)}, an embedder, a function, or a mapping with "
-            "'url' and 'model'"
+            f"embedder is {name_type(spec)}; give one of {', '.join(NAMES)}, an embedder, a function, or a mapping "
+            f"with 'url' and 'model'{wrapped}"
         )
+    if callable(spec) and not _is_embedder(spec):
+        _function_name(spec)
 
 
 def resolve(spec: EmbedderSpec = None) -> Embedder:
@@ -151,11 +155,12 @@ def _function_name(function: Callable[..., object]) -> str:
     A method of two models, or two lambdas, would share one; vectors of different models must not share an identity.
     """
     if not isinstance(function, FunctionType) or function.__name__ == "<lambda>":
-        raise InvalidArgument(
-            f"embedder={function!r} has no name that tells its model; "
-            "give CallableEmbedder(function, dim, identity='model and version')"
-        )
+        raise InvalidArgument(f"embedder={function!r} has no name that tells its model; give {_wrapped('function')}")
     return f"{function.__module__}.{function.__qualname__}"
+
+
+def _wrapped(function: str) -> str:
+    return f"lamina.CallableEmbedder({function}, identity='model and version')"
 
 
 def embedder_name(embedder: Embedder) -> str:

@@ -50,7 +50,7 @@ class Labels(NamedTuple):
     id: str | None = None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class ExtractReport(Report):
     """Counts and problems of an extraction."""
 

@@ -27,7 +27,7 @@ EXEMPT: Final = ("antipattern", "deductive", "hub", "preference")
 """Types whose truth does not fade: they are never put away by age unless a policy names them."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ArchiveReport(Report):
     """Report of an archive, or of its dry run."""
 

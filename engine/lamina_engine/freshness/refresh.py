@@ -146,7 +146,7 @@ class RefreshItem:
     """Of a superseded chunk."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class RefreshReport(Report):
     """Report of a refresh, or of its dry run."""
 

@@ -65,7 +65,7 @@ class FreshnessItem:
     """Its row of the chunks log."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class FreshnessReport(Report):
     """Report of a scan."""
 

@@ -33,7 +33,13 @@ _LEAD_ROWS: Final = 32_768
 """Rows of a long table's first batch: until it is ready, there is nothing to write beside it."""
 
 Records: TypeAlias = (
-    str | Mapping[str, Any] | Sequence[Mapping[str, Any]] | pa.Table | pa.RecordBatch | pa.RecordBatchReader
+    str
+    | Mapping[str, Any]
+    | Sequence[str | Mapping[str, Any]]
+    | Iterator[str | Mapping[str, Any]]
+    | pa.Table
+    | pa.RecordBatch
+    | pa.RecordBatchReader
 )
 
 
@@ -60,7 +66,7 @@ def add(
     elif hasattr(records, "__arrow_c_stream__") and not isinstance(
         records, pa.Table | pa.RecordBatch | pa.RecordBatchReader
     ):
-        records = pa.RecordBatchReader.from_stream(records)  # a frame of pandas or polars, a relation of DuckDB
+        records = _reader_of(records)
     total = ChunkCounts()
     batches = (_with_origins(memory, _prepared(memory, batch)) for batch in _batches(memory, records, fields))
     rows = records.num_rows if isinstance(records, pa.Table | pa.RecordBatch) else 0
@@ -76,6 +82,14 @@ def add(
 
         after_add(memory, total.ids, links=links)
     return total.ids
+
+
+def _reader_of(table: Any) -> pa.RecordBatchReader:
+    """Return the reader of a frame of pandas or polars, or of a relation of DuckDB."""
+    try:
+        return pa.RecordBatchReader.from_stream(table)
+    except pa.ArrowInvalid as error:  # one column alone
+        raise InvalidArgument(f"records is {name_type(table)}, not a table; give one with a column 'text'") from error
 
 
 def write(memory: Memory, batch: ChunkBatch) -> ChunkCounts:
@@ -173,12 +187,13 @@ def _batches(memory: Memory, records: Any, fields: Mapping[str, Any]) -> Iterato
                 )
             yield batch_of_columns(columns, defaults)
         return
-    if not isinstance(records, Sequence | Iterable) or isinstance(records, bytes):
-        raise InvalidArgument(f"records is {name_type(records)}; give text, mappings with 'text', or an Arrow table")
+    if not isinstance(records, Iterable) or isinstance(records, bytes | set | frozenset):
+        raise InvalidArgument(f"records is {name_type(records)}; give texts, mappings with 'text', or a table")
     checked = []
-    for position, record in enumerate(records):
+    for position, given in enumerate(records):
+        record = {"text": given} if isinstance(given, str) else given
         if not isinstance(record, Mapping):
-            raise InvalidArgument(f"record {position} is {name_type(record)}; give a mapping with 'text'")
+            raise InvalidArgument(f"record {position} is {name_type(record)}; give a text, or a mapping with 'text'")
         try:
             checked.append(normalise_record({**fields, **record}, tz=memory.config.tz, now_us=memory.clock.now_us()))
         except InvalidArgument as error:

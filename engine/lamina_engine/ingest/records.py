@@ -79,7 +79,7 @@ def normalise_record(record: Mapping[str, object], *, tz: str = "UTC", now_us: i
         text=_check_text(record),
         id=check_id(_name(record, "id")),
         **{name: _name(record, name) or None for name in NAME_FIELDS[1:]},
-        created_at_us=None if created_at is None else check_instant(created_at, tz, now_us),
+        created_at_us=None if is_missing(created_at) else check_instant(created_at, tz, now_us),
         success=_check_success(record.get("success")),
         tags=check_tags(record.get("tags")),
         vector=_check_vector(record.get("vector")),
@@ -114,8 +114,12 @@ def _json_value(value: object, where: str) -> Any:
     if isinstance(value, (list, tuple, set, frozenset)):
         items = sorted(value, key=repr) if isinstance(value, (set, frozenset)) else value
         return [_json_value(item, where) for item in items]
-    if isinstance(value, (np.generic, np.ndarray)):
+    if isinstance(value, np.ndarray):
         return _json_value(value.tolist(), where)
+    if isinstance(value, np.generic):
+        return _json_value(_item(value), where)
+    if is_missing(value):
+        return None
     return _json_text(value, where)
 
 
@@ -145,10 +149,22 @@ def check_id(value: str | None) -> str | None:
     return value
 
 
+def is_missing(value: object) -> bool:
+    """Return whether a date is None, or the NaT that pandas and NumPy have in its place."""
+    return value is None or (isinstance(value, (datetime, np.datetime64)) and bool(value != value))
+
+
+def _item(value: np.generic) -> object:
+    """Return a NumPy scalar as Python's; nanoseconds, which NumPy would give as a number, as a datetime."""
+    if isinstance(value, np.datetime64) and isinstance(value.item(), int):
+        value = value.astype("datetime64[us]")
+    return value.item()
+
+
 def check_instant(value: object, tz: str, now_us: int | None = None) -> int:
     """Parse any form that ``created_at`` takes to us UTC."""
     if isinstance(value, np.generic):
-        value = value.item()
+        value = _item(value)
     if not isinstance(value, (str, datetime, date, int, float)):
         raise misfit("created_at", value, "ISO 8601 text, a datetime, a date, or seconds since 1970")
     known: Instant = value

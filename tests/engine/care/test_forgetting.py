@@ -511,3 +511,13 @@ def test_store_without_a_space(tmp_path: Path) -> None:
     assert (report.rows, report.vectors) == (3, 0)
     assert recall(memory, "harbour").hits == []
     assert Store(tmp_path / "vault").snapshot().rows("chunks") == 3
+
+
+def test_a_report_of_many_chunks_shows_a_few_ids(tmp_path: Path) -> None:
+    with lamina.open(tmp_path / "v", create=True, embedder="none") as vault:
+        vault.add([{"text": f"text {i}", "id": f"c{i}", "project": "a"} for i in range(500)])
+        report = vault.forget({"project": "a"})
+    assert len(report.ids) == report.to_dict()["chunks"] == 500
+    assert "chunks=500" in repr(report)
+    assert "dry_run=True" in repr(report)
+    assert len(repr(report)) < 400

@@ -3,15 +3,17 @@ from __future__ import annotations
 import subprocess
 import sys
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import lamina
 from lamina_engine.embed.bundled import WordLlamaEmbedder
 from lamina_engine.embed.protocol import Embedder
 from lamina_engine.embed.remote import CallableEmbedder, EndpointEmbedder
-from lamina_engine.embed.resolve import NoEmbedder, resolve
+from lamina_engine.embed.resolve import NoEmbedder, check_embedder, resolve
 from lamina_engine.errors import InvalidArgument, InvalidConfig, MissingExtra
 
 
@@ -131,3 +133,18 @@ def test_importing_it_imports_no_model_code() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_an_object_of_another_library_says_which_method_to_wrap() -> None:
+    class Model:
+        def encode(self, texts: list[str]) -> list[list[float]]:
+            return two_numbers(texts)
+
+    with pytest.raises(InvalidArgument, match=r"is a Model; .*CallableEmbedder\(model\.encode, identity="):
+        check_embedder(Model())
+
+
+def test_a_function_without_a_name_is_refused_before_a_vault_is_made(tmp_path: Path) -> None:
+    with pytest.raises(InvalidArgument, match="has no name that tells its model"):
+        lamina.open(tmp_path / "v", create=True, embedder=lambda texts: two_numbers(texts))
+    assert not (tmp_path / "v").exists()

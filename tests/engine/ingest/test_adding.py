@@ -378,3 +378,23 @@ def test_types_lie_in_the_collections_of_their_system(lexical_vault: Vault, type
     # findings, seeds-b row 6
     (id_,) = lexical_vault.add("text", type=type_)
     assert lexical_vault.get(id_).collection == collection
+
+
+def test_texts_are_added_as_they_are(lexical_vault: Vault) -> None:
+    ids = lexical_vault.add(["one", {"text": "two", "project": "b"}, *(text for text in ("three",))], project="a")
+    assert [(chunk.text, chunk.project) for chunk in lexical_vault.get_many(ids)] == [
+        ("one", "a"),
+        ("two", "b"),
+        ("three", "a"),
+    ]
+    assert len(lexical_vault.add(f"text {i}" for i in range(3))) == 3
+    with pytest.raises(InvalidArgument, match="records is a set"):
+        lexical_vault.add({"one", "two"})  # type: ignore[arg-type]  # in what order?
+    with pytest.raises(InvalidArgument, match="record 1: text='' is blank"):
+        lexical_vault.add(["four", ""])
+
+
+def test_a_column_is_no_table(lexical_vault: Vault) -> None:
+    column = pytest.importorskip("polars").Series(["one"])
+    with pytest.raises(InvalidArgument, match="records is a Series, not a table"):
+        lexical_vault.add(column)

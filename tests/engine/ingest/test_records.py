@@ -281,3 +281,29 @@ def test_values_are_what_python_has() -> None:
 def test_a_record_without_a_text_is_told_its_other_fields() -> None:
     with pytest.raises(InvalidArgument, match="'text', not only 'Status', 'Name'"):
         normalise_record({"Status": "open", "type": "task", "metadata": {"Name": "buy hay"}})
+
+
+class NaT(datetime):
+    """Like that of pandas: a datetime which equals nothing."""
+
+    def __eq__(self, other: object) -> bool:
+        return False
+
+    def __ne__(self, other: object) -> bool:
+        return True
+
+    __hash__ = datetime.__hash__
+
+
+@pytest.mark.parametrize("missing", [NaT(1, 1, 1), np.datetime64("NaT")])
+def test_a_date_that_is_missing_is_none(missing: object) -> None:
+    # rows of `DataFrame.to_dict("records")` raised ArrowInvalid
+    got = normalise_record({"text": "x", "created_at": missing, "due": missing})
+    assert (got.created_at_us, got.metadata) == (None, {"due": None})
+
+
+def test_nanoseconds_of_numpy_are_a_date() -> None:
+    moment = np.datetime64("2026-03-01T12:00:00.123456789")
+    got = normalise_record({"text": "x", "created_at": moment, "due": moment, "day": np.datetime64("2026-03-01")})
+    assert got.created_at_us == parse_instant("2026-03-01T12:00:00.123456Z")
+    assert got.metadata == {"due": "2026-03-01T12:00:00.123456", "day": "2026-03-01"}
