@@ -20,7 +20,7 @@ _SHORT.maxdict = 20
 
 
 class Report:
-    """Base of the reports that calls return; each is a dataclass, with ``repr=False`` where its lists may be long."""
+    """Base of reports, each a dataclass: with ``repr=False`` where its lists may be long."""
 
     __slots__ = ()
 

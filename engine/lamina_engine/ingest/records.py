@@ -155,7 +155,7 @@ def is_missing(value: object) -> bool:
 
 
 def _item(value: np.generic) -> object:
-    """Return a NumPy scalar as Python's; nanoseconds, which NumPy would give as a number, as a datetime."""
+    """Return a NumPy scalar as Python's; nanoseconds as a datetime, not as a number."""
     if isinstance(value, np.datetime64) and isinstance(value.item(), int):
         value = value.astype("datetime64[us]")
     return value.item()
