@@ -28,7 +28,7 @@ from lamina_engine.recall.dialogue import count_names, named_agents
 from lamina_engine.recall.diversity import arrange, count_parents, fold, limit_sources, vary
 from lamina_engine.recall.explain import Explained
 from lamina_engine.recall.factlane import FULL, NOTHING, FactLane, add_facts, fact_lane
-from lamina_engine.recall.filters import evaluate, live_mask, parse_filter
+from lamina_engine.recall.filters import parse_filter, select_rows
 from lamina_engine.recall.lanes import Lane, Selection, Words, cosines
 from lamina_engine.recall.pack import count_row_tokens, pack
 from lamina_engine.recall.pages import Page, first_page
@@ -38,7 +38,7 @@ from lamina_engine.recall.retrieval import retrieve, select, weigh
 from lamina_engine.recall.scopes import find_scopes
 from lamina_engine.recall.time_window import WindowCandidates, find_window
 from lamina_engine.results import Chunk, Hit, Snippet
-from lamina_kernels.layouts import BOOL, F32, F64, I64
+from lamina_kernels.layouts import F32, F64, I64
 
 if TYPE_CHECKING:
     from lamina_engine.memory import Memory
@@ -499,17 +499,19 @@ def list_chunks(
 ) -> list[Chunk]:
     """List the chunks that a filter accepts, newest first, without those snoozed at ``now_us``."""
     view = memory.view()
-    return select_chunks(view, np.flatnonzero(_accepted(memory, view, filter_, now_us)), limit, offset)
+    selection = _accepted(memory, view, filter_, now_us)
+    rows = np.arange(view.rows) if selection.live is None else np.flatnonzero(selection.live)
+    return select_chunks(view, rows, limit, offset)
 
 
 def count_chunks(memory: Memory, filter_: Mapping[str, Any] | None) -> int:
     """Count the chunks that a filter accepts."""
-    return int(np.count_nonzero(_accepted(memory, memory.view(), filter_, None)))
+    return _accepted(memory, memory.view(), filter_, None).count
 
 
-def _accepted(memory: Memory, view: View, filter_: Mapping[str, Any] | None, now_us: int | None) -> BOOL:
+def _accepted(memory: Memory, view: View, filter_: Mapping[str, Any] | None, now_us: int | None) -> Selection:
     node = parse_filter(filter_, memory.config.tz, memory.clock.now_us())
-    return evaluate(node, view, live_mask(view, node, invalidated=False, now_us=now_us))
+    return select_rows(view, node, None, None, invalidated=False, now_us=now_us)
 
 
 def _intent(view: View, request: Request) -> str | None:

@@ -418,7 +418,8 @@ def test_a_selection_is_made_once_for_a_version(lexical_vault: Vault, monkeypatc
 
     for _ in range(2):
         assert (found(True), found(1)) == ({"a text with True"}, {"a text with 1"})
-    assert len(made) == 2
+    assert lexical_vault.count({"metadata.n": 1}) == len(lexical_vault.list({"metadata.n": 1})) == 1
+    assert len(made) == 2, "the pages of a list read the metadata of every chunk once"
     assert found(1, until="2001-01-01") == set()
     lexical_vault.add("a text that came later", metadata={"n": 1})
     assert found(1) == {"a text with 1", "a text that came later"}
