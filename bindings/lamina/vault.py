@@ -509,7 +509,8 @@ class Vault:
             Also extract facts from frontmatter and ``key:: value`` lines, and withdraw those no longer stated; see
             `lamina_engine.facts.fields`.
         workers : int
-            Processes that read, cut and embed documents; 1 works in this one.
+            Processes that read, cut and embed documents; 1 works in this one. A script that asks for more guards its own
+            entry with ``if __name__ == "__main__":``, as for every pool of processes.
         ray : str, optional
             Address of a running Ray cluster whose workers do it instead; needs ``lamina[cluster]``. Files are read here and
             travel to them; what is written does not depend on where.
@@ -1632,7 +1633,7 @@ class Vault:
         drop_old : bool
             Remove the vectors of the former model; otherwise they are kept.
         workers : int
-            Processes that embed (bundled models) and analyse; 1 works in this one.
+            Processes that embed (bundled models) and analyse; 1 works in this one. See `ingest`.
         ray : str, optional
             Address of a running Ray cluster whose workers embed and analyse instead; needs ``lamina[cluster]``.
         ray_resources : mapping, optional

@@ -182,9 +182,8 @@ def _batches(memory: Memory, records: Any, fields: Mapping[str, Any]) -> Iterato
         lead = _LEAD_ROWS if _is_long(records) else SEGMENT_ROWS
         for columns in records_from_arrow(records, tz=memory.config.tz, batch_rows=SEGMENT_ROWS, lead_rows=lead):
             if columns.problems:
-                raise InvalidArgument(
-                    f"{columns.problems[0].source}: {columns.problems[0].message}; nothing of this batch was written"
-                )
+                said = columns.problems[0].message.removesuffix("; skipped")
+                raise InvalidArgument(f"records: {said}; nothing of this batch was written")
             yield batch_of_columns(columns, defaults)
         return
     if not isinstance(records, Iterable) or isinstance(records, bytes | set | frozenset):

@@ -398,3 +398,9 @@ def test_a_column_is_no_table(lexical_vault: Vault) -> None:
     column = pytest.importorskip("polars").Series(["one"])
     with pytest.raises(InvalidArgument, match="records is a Series, not a table"):
         lexical_vault.add(column)
+
+
+def test_a_table_with_a_bad_row_is_refused_and_not_skipped(lexical_vault: Vault) -> None:
+    with pytest.raises(InvalidArgument, match=r"^records: row 1: text=None is blank; give non-empty text; nothing of"):
+        lexical_vault.add(pa.table({"text": ["a", None]}))
+    assert len(lexical_vault) == 0
