@@ -763,8 +763,8 @@ class Vault:
         Backups and exports are not reached. A source that is ingested again unchanged brings nothing back; one whose
         file was changed or moved, and still has the text, does.
 
-        Files that hold a chunk are written again and texts analysed again, for one chunk as for a thousand: some seconds at
-        60,000 chunks, half of them in the next recall. Give all ids in one call; `invalidate` takes a chunk out of
+        Files that hold a chunk are written again, and indexes behind it, for one chunk as for a thousand: some seconds at
+        60,000 chunks. Give all ids in one call; `invalidate` takes a chunk out of
         recall in milliseconds.
 
         Examples

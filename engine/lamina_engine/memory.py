@@ -324,6 +324,8 @@ class Memory:
                 raise
             try:
                 self.view()  # where rows were forgotten, another indexer takes over
+                if self.store.snapshot().generation > view.snapshot.generation:
+                    self.indexer.carry_terms(view.snapshot)
                 self.indexer.catch_up(self.view, hint)
             except Exception as error:  # whatever it is: the log is committed, and the caller must not write twice
                 self.indexer.discard_staged()

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from lamina_engine import after_fork, columns, schema
 from lamina_engine.index.row_columns import FIELDS
-from lamina_engine.index.zones import MAX_STEPS
+from lamina_engine.index.zones import reachable_rows
 from lamina_engine.ingest.sources import SESSIONS_MARK, SKIPPED, SPANS, absolute_path, digest_path
 from lamina_engine.store.segments import Segment
 from lamina_engine.store.snapshot import Rows, Snapshot
@@ -354,17 +354,6 @@ def skip_forgotten(previous: Rows, gone: NDArray[np.bool_]) -> Rows:
         # a row comes after the one before it; one that does not say so has been tampered with, and begins a chain
         before = previous[to[hit]]
         to[hit] = np.where(before < to[hit], before, -1)
-
-
-def reachable_rows(previous: Rows, gone: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return bool (n,): True for rows a few steps behind one that goes, `MAX_STEPS` at most."""
-    found = np.zeros(len(previous), np.bool_)
-    at = previous
-    for _ in range(MAX_STEPS):
-        inside = at >= 0
-        found |= inside & gone[at]
-        at = np.where(inside, previous[at], -1)
-    return found
 
 
 def rewrite_segment(segment: Segment, offsets: NDArray[np.int64], values: Values) -> pa.RecordBatch:

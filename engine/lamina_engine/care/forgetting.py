@@ -88,8 +88,8 @@ def forget(
 
     Notes
     -----
-    Log files that hold such rows, and those with rows that were indexed with their words, are rewritten and analysed
-    again; the other indexes are rebuilt. O(rows); memory for one rewritten file.
+    Log files that hold such rows, and those with rows that were indexed with their words, are rewritten, and these rows
+    analysed again; the other indexes are rebuilt. O(rows); memory for one rewritten file.
 
     A source keeps the digest of its bytes, so ingesting it again unchanged brings nothing back; its name goes with its last
     chunk. If its file was changed and still has the text, that counts as new text.

@@ -23,6 +23,7 @@ from lamina_engine.index.analysis import ANALYSIS_ID, Analyzer
 from lamina_engine.index.coding import Coding
 from lamina_engine.index.keys import KeyIndex
 from lamina_engine.index.quantised import QuantisedIndex, covered_rows, train_rows
+from lamina_engine.index.reanalysis import write_changed_terms
 from lamina_engine.index.tables import KEYS, LEXICAL, NO_MORE, TERMS, VECTORS, BulkHint, Tables, lists_name, terms_name
 from lamina_engine.index.terms import (
     TermsDamaged,
@@ -166,6 +167,10 @@ class Indexer:
                     transaction.set_index(name, record)
             self.remove_stale()
         self._wake_text(hint)
+
+    def carry_terms(self, before: Snapshot) -> None:
+        """Write forward lists of segments rewritten since a version, from those they had."""
+        write_changed_terms(self._tables.folder, before, self._store.snapshot(), self._analyzer)
 
     def is_behind(self) -> bool:
         """Return True if forward lists of a segment, or keys of a whole block, are missing."""

@@ -13,7 +13,8 @@ import numpy as np
 
 from lamina_engine.clock import US_PER_S
 from lamina_engine.errors import VaultCorrupt
-from lamina_engine.store.snapshot import Snapshot
+from lamina_engine.store.snapshot import Rows, Snapshot
+from lamina_kernels.layouts import BOOL
 
 WINDOW_WORDS = 96
 """A chunk with fewer words is indexed after as many preceding words of its source as fill this window."""
@@ -181,3 +182,14 @@ def read_chain(snapshot: Snapshot, row: int) -> tuple[str, int]:
     """Return a row's text and the row before it."""
     at = np.array([row], np.int64)
     return snapshot.values("chunks", "text", at)[0], int(snapshot.numbers("chunks", "previous", at)[0])
+
+
+def reachable_rows(previous: Rows, gone: BOOL) -> BOOL:
+    """Return bool (n,): True for rows a few steps behind one that goes, `MAX_STEPS` at most."""
+    found = np.zeros(len(previous), np.bool_)
+    at = previous
+    for _ in range(MAX_STEPS):
+        inside = at >= 0
+        found |= inside & gone[at]
+        at = np.where(inside, previous[at], -1)
+    return found

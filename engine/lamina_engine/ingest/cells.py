@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from lamina_engine.errors import InvalidArgument
-from lamina_engine.ingest.records import shown
+from lamina_engine.json_values import shown
 
 MOST_BYTES: Final = 1 << 20
 """Larger files are data rather than lists that somebody keeps: a hundred thousand rows beside notes would bury them."""

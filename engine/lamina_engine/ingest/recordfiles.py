@@ -29,7 +29,8 @@ from lamina_engine.index.keys import KeyIndex, hash_ids
 from lamina_engine.index.tables import NO_MORE, BulkHint
 from lamina_engine.ingest import adding, invalidated
 from lamina_engine.ingest.cells import is_of_cells, with_text
-from lamina_engine.ingest.records import ColumnMapping, Record, Row, no_constant, normalise_record, python_values, shown
+from lamina_engine.ingest.records import ColumnMapping, Record, Row, no_constant, normalise_record, python_values
+from lamina_engine.json_values import shown
 from lamina_engine.reports import Problem
 from lamina_engine.store import unlinked
 

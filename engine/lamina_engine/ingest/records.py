@@ -7,22 +7,20 @@ the rules are the same. A row that does not fit is reported and left out.
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime, timedelta
-from datetime import time as clock_time
-from decimal import Decimal
+from datetime import date, datetime
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from lamina_engine.clock import Instant, format_instant, parse_instant
-from lamina_engine.errors import InvalidArgument, SchemaMismatch, name_type
+from lamina_engine.clock import Instant, parse_instant
+from lamina_engine.errors import InvalidArgument, SchemaMismatch
+from lamina_engine.json_values import check_unicode, is_missing, json_value, misfit, scalar_of, shown
 
 NAME_FIELDS = ("id", "title", "type", "collection", "project", "session", "agent", "source")
 """Fields that are one piece of text and may be absent."""
@@ -87,57 +85,6 @@ def normalise_record(record: Mapping[str, object], *, tz: str = "UTC", now_us: i
     )
 
 
-def json_value(value: object, where: str) -> Any:
-    """Convert a value to JSON.
-
-    Dates become ISO 8601 text, sets sorted lists, bytes hexadecimal text, decimals text, durations seconds, NumPy scalars and arrays their
-    Python equals, and NaN and infinities null, which JSON has no other word for.
-    """
-    try:
-        return _json_value(value, where)
-    except RecursionError as error:
-        raise InvalidArgument(f"{where} is nested too deeply; give a flatter value") from error
-
-
-def _json_value(value: object, where: str) -> Any:
-    if value is None or isinstance(value, (bool, int)):
-        return value
-    if isinstance(value, str):
-        return _check_unicode(value, where)
-    if isinstance(value, float):
-        return float(value) if math.isfinite(value) else None
-    if isinstance(value, Mapping):
-        for key in value:
-            if not isinstance(key, str):
-                raise misfit(f"a key of {where}", key, "str")
-        return {_check_unicode(key, where): _json_value(item, f"{where}.{key}") for key, item in value.items()}
-    if isinstance(value, (list, tuple, set, frozenset)):
-        items = sorted(value, key=repr) if isinstance(value, (set, frozenset)) else value
-        return [_json_value(item, where) for item in items]
-    if isinstance(value, np.ndarray):
-        return _json_value(value.tolist(), where)
-    if isinstance(value, np.generic):
-        return _json_value(_item(value), where)
-    if is_missing(value):
-        return None
-    return _json_text(value, where)
-
-
-def _json_text(value: object, where: str) -> str | float:
-    """Write a value that JSON has no type for."""
-    if isinstance(value, datetime) and value.tzinfo is not None:
-        return format_instant(parse_instant(value)) or str(value)
-    if isinstance(value, (datetime, date, clock_time)):
-        return value.isoformat()
-    if isinstance(value, timedelta):
-        return value.total_seconds()
-    if isinstance(value, Decimal):
-        return str(value)
-    if isinstance(value, (bytes, bytearray, memoryview)):
-        return bytes(value).hex()
-    raise misfit(where, value, "what JSON can hold: text, numbers, booleans, null, lists and mappings of these")
-
-
 def check_id(value: str | None) -> str | None:
     """Check an id: not empty, not too long, no control characters."""
     if value is None:
@@ -149,22 +96,10 @@ def check_id(value: str | None) -> str | None:
     return value
 
 
-def is_missing(value: object) -> bool:
-    """Return whether a date is None, or the NaT that pandas and NumPy have in its place."""
-    return value is None or (isinstance(value, (datetime, np.datetime64)) and bool(value != value))
-
-
-def _item(value: np.generic) -> object:
-    """Return a NumPy scalar as Python's; nanoseconds as a datetime, not as a number."""
-    if isinstance(value, np.datetime64) and isinstance(value.item(), int):
-        value = value.astype("datetime64[us]")
-    return value.item()
-
-
 def check_instant(value: object, tz: str, now_us: int | None = None) -> int:
     """Parse any form that ``created_at`` takes to us UTC."""
     if isinstance(value, np.generic):
-        value = _item(value)
+        value = scalar_of(value)
     if not isinstance(value, (str, datetime, date, int, float)):
         raise misfit("created_at", value, "ISO 8601 text, a datetime, a date, or seconds since 1970")
     known: Instant = value
@@ -186,7 +121,7 @@ def check_tags(value: object) -> tuple[str, ...]:
     for part in parts:
         if not isinstance(part, str):
             raise misfit("tags", value, "a list of str, or one str with commas")
-        tag = _check_unicode(part, "tags").strip().lstrip("#").strip()
+        tag = check_unicode(part, "tags").strip().lstrip("#").strip()
         if tag:
             tags[tag] = None
     return tuple(tags)
@@ -220,26 +155,13 @@ def no_constant(name: str) -> None:
     raise ValueError(f"{name} is not valid JSON")
 
 
-def shown(value: object) -> str:
-    """Format a value for a message: ASCII, at most 80 characters."""
-    text = ascii(value)
-    return text if len(text) <= 80 else text[:77] + "..."
-
-
-def misfit(where: str, value: object, allowed: str) -> InvalidArgument:
-    """Build the error for a value of the wrong type."""
-    if value is None:
-        return InvalidArgument(f"{where} is missing; give {allowed}")
-    return InvalidArgument(f"{where}={shown(value)} is {name_type(value)}; give {allowed}")
-
-
 def _name(record: Mapping[str, object], name: str) -> str | None:
     value = record.get(name)
     if value is None:
         return None
     if not isinstance(value, str):
         raise misfit(name, value, "str or None")
-    return _check_unicode(value, name)
+    return check_unicode(value, name)
 
 
 _NAMED: Final = 6
@@ -259,7 +181,7 @@ def _check_text(record: Mapping[str, object]) -> str:
         raise misfit("text", value, allowed)
     if not value or value.isspace():
         raise InvalidArgument(f"text={value[:20]!r} is blank; give non-empty text")
-    return _check_unicode(value, "text")
+    return check_unicode(value, "text")
 
 
 def _check_success(value: object) -> bool | None:
@@ -286,15 +208,6 @@ def _check_vector(value: object) -> NDArray[np.float32] | None:
     if wrong.size:
         raise InvalidArgument(f"vector[{wrong[0]}]={given[wrong[0]]} is not a finite float32; give {allowed}")
     return vector
-
-
-def _check_unicode(text: str, where: str) -> str:
-    try:
-        if not text.isascii():
-            text.encode()
-    except UnicodeEncodeError as error:
-        raise InvalidArgument(f"{where}={shown(text)} contains an unpaired surrogate; give valid Unicode") from error
-    return text
 
 
 class ColumnMapping:

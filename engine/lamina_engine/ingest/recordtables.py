@@ -24,12 +24,10 @@ from lamina_engine.ingest.records import (
     check_type,
     decoded,
     is_text,
-    json_value,
     merge_metadata,
-    misfit,
     python_values,
-    shown,
 )
+from lamina_engine.json_values import json_value, misfit, shown
 from lamina_engine.reports import Problem
 
 _MIN_US, _MAX_US = -62_135_596_800_000_000, 253_402_300_799_999_999  # the years 1 to 9999

@@ -25,6 +25,7 @@ from lamina_engine.index.row_columns import FIELDS as CATEGORY_FIELDS
 from lamina_engine.index.row_columns import facet
 from lamina_engine.index.state import ACTIVE, FORGOTTEN, INVALIDATED, STATUS_NAMES
 from lamina_engine.index.view import View
+from lamina_engine.json_values import json_value
 from lamina_engine.recall.lanes import Mask, Selection
 from lamina_engine.store.segments import Segment
 from lamina_engine.stored_json import read_json
@@ -186,8 +187,6 @@ def _parse_operand(field: str, name: str, value: Any, read: _Reader) -> Any:
         raise InvalidArgument(f"where[{field!r}] compares with one value, not {value!r:.60}")
     if type(value) in _COMPARABLE:
         return value
-    from lamina_engine.ingest.records import json_value  # few filters compare metadata with a date or a NumPy scalar
-
     return json_value(value, f"where[{field!r}]")  # as metadata is kept
 
 

@@ -29,6 +29,11 @@ class UnionIndexer(Indexer):
     ) -> None:
         """Do nothing: a shard analyses its rows when it has them."""
 
+    def carry_terms(self, before: Snapshot) -> None:
+        """Write the forward lists of rewritten segments, in every shard."""
+        for shard, own in zip(self._shards(), before.holders[1:], strict=True):
+            shard.indexer.carry_terms(own)
+
     def catch_up(self, view: Callable[[], View], hint: BulkHint = NO_MORE) -> None:
         """Sync the indexes of every shard that has new rows, and save the codes of all."""
         for shard in self._shards():

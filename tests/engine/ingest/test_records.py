@@ -22,10 +22,10 @@ from lamina_engine.ingest.records import (
     ColumnMapping,
     Record,
     check_type,
-    json_value,
     normalise_record,
     python_values,
 )
+from lamina_engine.json_values import json_value
 
 
 def test_text_alone_is_a_record() -> None:
