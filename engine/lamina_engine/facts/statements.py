@@ -17,8 +17,7 @@ from lamina_engine.facts import vocabulary
 from lamina_engine.facts.asking import DENIED, DONE, RUNNING, Asking
 from lamina_engine.facts.clauses import clauses_of, is_behind_preposition, is_part_of_subject
 from lamina_engine.facts.defaults import asks_default, lacks_default, list_subjects
-from lamina_engine.facts.dictionary import in_english
-from lamina_engine.facts.german import in_english_grammar
+from lamina_engine.facts.german import in_english, in_english_grammar
 from lamina_engine.facts.labels import is_of_another_field, is_place, is_role_of_section
 from lamina_engine.facts.releases import (
     ASKING,

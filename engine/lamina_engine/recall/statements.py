@@ -17,7 +17,7 @@ from lamina_engine.chunks.talk import CONVERSATION, without_tools
 from lamina_engine.clock import MISSING_US, utc_datetime
 from lamina_engine.facts import vocabulary
 from lamina_engine.facts.asking import Asking, read_question
-from lamina_engine.facts.dictionary import in_german
+from lamina_engine.facts.german import in_german
 from lamina_engine.facts.labels import is_rival
 from lamina_engine.facts.questions import ANSWERED_FROM, AnswerSet, K
 from lamina_engine.facts.questions import ask as ask_facts

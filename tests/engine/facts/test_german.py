@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lamina_engine.facts.asking import read_question
-from lamina_engine.facts.dictionary import in_english, in_german
+from lamina_engine.facts.german import in_english, in_german
 from lamina_engine.facts.statements import sentences_of
 
 PAGE = """Der Stall ist alt und liegt am Wald. Die Miete beträgt 310 Euro im Monat, und der Strom ist nicht dabei.
