@@ -11,11 +11,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lamina_engine.facts import vocabulary
-from lamina_engine.facts.coverage import stem
 from lamina_engine.facts.german import in_english_grammar, is_german
 from lamina_engine.facts.values import COLOURED, IDENTIFIER, Kind, is_name
 from lamina_engine.facts.vocabulary import word_set
-from lamina_engine.facts.wording import tokens
+from lamina_engine.facts.wording import stem, tokens
 
 _DEGREES: Final = vocabulary.DEGREES | word_set("old full cold hot warm expensive late heavy")
 _PEOPLE: Final = word_set("people persons")

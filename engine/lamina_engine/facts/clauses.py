@@ -17,8 +17,7 @@ from lamina_engine.facts.asking import Asking
 from lamina_engine.facts.sentences import Sentence
 from lamina_engine.facts.stating import CLAUSE
 from lamina_engine.facts.values import COUNT, MONTH, WEEKDAY
-from lamina_engine.facts.verbs import AUXILIARY, VERB
-from lamina_engine.facts.vocabulary import word_set
+from lamina_engine.facts.vocabulary import AUXILIARY, VERB, word_set
 from lamina_engine.facts.wording import tokens
 
 _FINITE: Final = re.compile(

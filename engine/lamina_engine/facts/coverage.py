@@ -19,9 +19,9 @@ from lamina_engine import after_fork
 from lamina_engine.facts import vocabulary
 from lamina_engine.facts.intents import is_trigger, matches_predicate, words_of
 from lamina_engine.facts.names import DEFAULT_TYPE
-from lamina_engine.facts.nearness import nearest, nearness
 from lamina_engine.facts.voice import wanted_end
-from lamina_engine.index.analysis import STOP_WORDS, query_analyzer
+from lamina_engine.facts.wording import is_akin, nearest, nearness, stem
+from lamina_engine.index.analysis import STOP_WORDS
 
 if TYPE_CHECKING:
     from lamina_engine.facts.intents import Intent
@@ -29,9 +29,6 @@ if TYPE_CHECKING:
     from lamina_engine.facts.predicates import Registry
     from lamina_engine.results import Fact
 
-_LEAST_AKIN: Final = 5
-_MOST_AKIN: Final = 3
-"""Letters by which forms of one word differ: a ciphertext is no cipher."""
 _NEAR: Final = 0.5
 """Cosine from which on a word that nothing knows stands for the nearest predicate."""
 _BESIDE: Final = 0.45
@@ -42,13 +39,6 @@ _CAUSES: Final = frozenset({"cause", "fix", "purpose"})
 """Intents that answer why."""
 _OVERVIEWS: Final = frozenset({"relationship"})
 """Intents that a question for everything shows too: "who is Ann?"."""
-
-
-@functools.lru_cache(1 << 15)
-def stem(word: str) -> str:
-    """Return the stem of a word in lower case; of an identifier, the stem of its joined form."""
-    terms = query_analyzer().tokens(vocabulary.SPELLINGS.get(word, word))
-    return terms[-1].stem if terms else word
 
 
 @functools.lru_cache(1 << 14)
@@ -71,21 +61,6 @@ def _asks(word: str) -> bool:
         or word in vocabulary.ASKING
         or word in STOP_WORDS
         or word.replace("'", "") in STOP_WORDS
-    )
-
-
-@functools.lru_cache(1 << 16)
-def is_akin(first: str, second: str) -> bool:
-    """Return whether two stems are forms of one word: ``approv`` and ``approver``."""
-    if first == second:
-        return True
-    shorter, longer = sorted((first, second), key=len)
-    if longer in (f"{shorter}er", f"{shorter}or") and len(shorter) >= _LEAST_AKIN - 1:
-        return True
-    return (
-        len(shorter) >= _LEAST_AKIN
-        and len(longer) - len(shorter) <= _MOST_AKIN
-        and longer.startswith(shorter[: max(_LEAST_AKIN, len(shorter) - 2)])
     )
 
 

@@ -12,8 +12,7 @@ from typing import Final
 
 from lamina_engine.facts import vocabulary
 from lamina_engine.facts.asking import Asking
-from lamina_engine.facts.sentences import Sentence
-from lamina_engine.facts.terms import is_term
+from lamina_engine.facts.sentences import Sentence, is_term
 from lamina_engine.facts.vocabulary import word_set
 
 _DEFAULT: Final = word_set("default defaults standardwert vorgabe vorgabewert voreinstellung standard")

@@ -13,7 +13,7 @@ import re
 from collections import defaultdict
 from typing import Final
 
-from lamina_engine.facts.coverage import stem
+from lamina_engine.facts.wording import stem
 
 _GRAMMAR: Final = """
 who wer wen wem; whose wessen; what was; where wo wohin woher; when wann; why warum wieso weshalb

@@ -24,10 +24,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, overload
 from msgspec import Struct
 
 from lamina_engine.errors import InvalidArgument
-from lamina_engine.facts.coverage import Coverage, key_stems, satisfies, stem
+from lamina_engine.facts.coverage import Coverage, key_stems, satisfies
 from lamina_engine.facts.intents import Intents, intents_from, matches_predicate, standard, words_of
 from lamina_engine.facts.intervals import Earlier, choose_facts, read_earlier
 from lamina_engine.facts.parsing import NamedEntity, Question, parse_question
+from lamina_engine.facts.wording import stem
 from lamina_engine.results import Answer
 
 if TYPE_CHECKING:

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from lamina_engine.facts import vocabulary
 from lamina_engine.facts.values import MONTH, VERSIONS
-from lamina_engine.facts.verbs import VERB
-from lamina_engine.facts.vocabulary import word_set
+from lamina_engine.facts.vocabulary import VERB, word_set
 from lamina_engine.facts.wording import parts, tokens
 
 if TYPE_CHECKING:

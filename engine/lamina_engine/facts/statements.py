@@ -30,10 +30,9 @@ from lamina_engine.facts.releases import (
     names_successor,
     says_deed,
 )
-from lamina_engine.facts.sentences import Read, Sentence, opening, read_words, split_text, title_words
+from lamina_engine.facts.sentences import Read, Sentence, is_part, is_term, opening, read_words, split_text, title_words
 from lamina_engine.facts.stating import CLAUSE, NOW, OVER, is_stated, without_afterthought
 from lamina_engine.facts.subjects import asks_length, dates_event, is_length, is_own, names_somebody_else
-from lamina_engine.facts.terms import is_part, is_term
 from lamina_engine.facts.values import (
     BYTES,
     COLOUR,
@@ -49,8 +48,7 @@ from lamina_engine.facts.values import (
     find_values,
     is_name,
 )
-from lamina_engine.facts.verbs import VERB
-from lamina_engine.facts.vocabulary import word_set
+from lamina_engine.facts.vocabulary import VERB, word_set
 from lamina_engine.facts.wording import in_family, is_near, likeness, parts, tokens
 from lamina_engine.index.languages import language_of
 

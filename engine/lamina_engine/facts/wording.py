@@ -7,12 +7,16 @@ and so does, of a word that no family has, its nearest neighbour in the bundled 
 from __future__ import annotations
 
 import functools
+import math
 import re
 from collections import defaultdict
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from lamina_engine.facts.coverage import is_akin, stem
-from lamina_engine.facts.nearness import nearness
+from lamina_engine.facts import vocabulary
+from lamina_engine.index.analysis import query_analyzer
+
+if TYPE_CHECKING:
+    from lamina_engine.embed.bundled import WordLlamaEmbedder
 
 _FAMILIES: Final = """
 own owner owns owned run runs lead leads leader led head heads manage manages manager managed charge responsible maintain maintains
@@ -67,6 +71,9 @@ _PHRASES: Final = re.compile(
     re.IGNORECASE,
 )  # fmt: skip
 """Verbs of several words, by the one word that stands for each."""
+_LEAST_AKIN: Final = 5
+_MOST_AKIN: Final = 3
+"""Letters by which forms of one word differ: a ciphertext is no cipher."""
 _NEAR: Final = 0.5
 _SURE: Final = 0.8
 """Likeness of two words of a family."""
@@ -93,6 +100,28 @@ def tokens(text: str) -> list[str]:
     """Return the words and signs of a text, without possessive endings."""
     text = _PHRASES.sub(lambda match: match.lastgroup or "", text)
     return [re.sub(r"['’]s?$", "", match[0]) for match in TOKEN.finditer(text)]
+
+
+@functools.lru_cache(1 << 15)
+def stem(word: str) -> str:
+    """Return the stem of a word in lower case; of an identifier, the stem of its joined form."""
+    terms = query_analyzer().tokens(vocabulary.SPELLINGS.get(word, word))
+    return terms[-1].stem if terms else word
+
+
+@functools.lru_cache(1 << 16)
+def is_akin(first: str, second: str) -> bool:
+    """Return whether two stems are forms of one word: ``approv`` and ``approver``."""
+    if first == second:
+        return True
+    shorter, longer = sorted((first, second), key=len)
+    if longer in (f"{shorter}er", f"{shorter}or") and len(shorter) >= _LEAST_AKIN - 1:
+        return True
+    return (
+        len(shorter) >= _LEAST_AKIN
+        and len(longer) - len(shorter) <= _MOST_AKIN
+        and longer.startswith(shorter[: max(_LEAST_AKIN, len(shorter) - 2)])
+    )
 
 
 @functools.lru_cache(1 << 15)
@@ -123,3 +152,28 @@ def likeness(asked: str, said: str) -> float:
 def is_near(asked: str, said: str) -> bool:
     """Return whether the table of vectors has two words for neighbours."""
     return asked.isalpha() and said.isalpha() and nearness(asked, said) >= _NEAR
+
+
+@functools.cache
+def _table() -> WordLlamaEmbedder:
+    from lamina_engine.embed.bundled import WordLlamaEmbedder
+
+    return WordLlamaEmbedder()
+
+
+@functools.lru_cache(1 << 13)
+def _vector(words: str) -> list[float]:
+    vector: list[float] = _table().embed_query(words).tolist()
+    return vector
+
+
+def nearness(word: str, phrase: str) -> float:
+    """Return the cosine of a word and a few words, in [-1, 1]; the exact sum, rounded once."""
+    return math.fsum(a * b for a, b in zip(_vector(word), _vector(phrase), strict=True))
+
+
+@functools.lru_cache(1 << 12)
+def nearest(word: str, phrases: tuple[str, ...]) -> tuple[str, float]:
+    """Return the phrase nearest to a word, and their cosine; the first of equal ones."""
+    found = max(phrases, key=lambda phrase: (nearness(word, phrase), phrase))
+    return found, nearness(word, found)
