@@ -148,11 +148,7 @@ class FactColumns:
     """Columns of the facts log and its rows by entity, extended to the newest version read."""
 
     def __init__(self) -> None:
-        self.subject, self.target, self.amends = (
-            GrowableArray(np.int64),
-            GrowableArray(np.int64),
-            GrowableArray(np.int64),
-        )
+        self.subject, self.target, self.amends = (GrowableArray(np.int64) for _ in range(3))
         self.predicate, self.kind = GrowableArray(np.int32), GrowableArray(np.int8)
         self.valid_from, self.valid_to = GrowableArray(np.int64), GrowableArray(np.int64)
         self.confidence = GrowableArray(np.float32)
@@ -189,12 +185,8 @@ class FactColumns:
         for name, column in (("target", self.target), ("amends", self.amends), ("subject", self.subject)):
             rows = segment.numbers(name)[skip:].astype(np.int64, copy=False)
             # no Lamina names a row that is not there; one in a log that was tampered with is passed over
-            limit = column.rows if name == "amends" else entities
-            wrong = (
-                (rows < -1) | (rows >= limit)
-                if name != "amends"
-                else (rows < -1) | (rows >= limit + np.arange(len(rows)))
-            )
+            limit = column.rows + np.arange(len(rows)) if name == "amends" else entities
+            wrong = (rows < -1) | (rows >= limit)
             column.append(np.where(wrong, -1, rows) if wrong.any() else rows)
         self._note_confidence(segment.start + skip)
 

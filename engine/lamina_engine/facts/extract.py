@@ -18,8 +18,9 @@ import numpy as np
 from lamina_engine.chunks import writing
 from lamina_engine.chunks.batch import ChunkBatch
 from lamina_engine.errors import InvalidArgument
-from lamina_engine.facts.log import Draft, FactsWritten, write
+from lamina_engine.facts.log import FactsWritten, write
 from lamina_engine.facts.observations import Drop, Observation, Triple, parse_observations
+from lamina_engine.facts.schema import Draft
 from lamina_engine.index.analysis import STOP_WORDS
 from lamina_engine.index.state import ACTIVE
 from lamina_engine.reports import Report
@@ -166,7 +167,7 @@ def write_observations(memory: Memory, found: Sequence[Observation], labels: Seq
         report.chunks.append(name)
         drafts += [draft_of(triple, name, observation.confidence, begin) for triple in observation.triples]
     if drafts:
-        report.count(write(memory, _redact_drafts(memory, drafts), origin=ORIGIN, strict=True, skip_bad=True))
+        report.count(write(memory, drafts, origin=ORIGIN, strict=True, skip_bad=True))
     return report
 
 
@@ -207,12 +208,6 @@ def draft_of(triple: Triple, chunk: str, confidence: float, begin: int | None) -
     )
 
 
-def _redact_drafts(memory: Memory, drafts: Sequence[Draft]) -> list[Draft]:
-    return [
-        draft._replace(subject=memory.redact(draft.subject), object=memory.redact(draft.object)) for draft in drafts
-    ]
-
-
 def _batch(memory: Memory, observation: Observation, labels: Labels) -> ChunkBatch:
     content: dict[str, Any] = {"observation": observation.type, "facts": list(observation.facts)}
     metadata, _ = memory.redact_json(msgspec.json.encode(content, order="sorted").decode())
@@ -220,21 +215,13 @@ def _batch(memory: Memory, observation: Observation, labels: Labels) -> ChunkBat
         texts=[memory.redact(observation.text)],
         ids=[labels.id],
         titles=[memory.redact(observation.title)],
-        headings=[[]],
         types=[observation.type],
         collections=[labels.collection],
         projects=[labels.project],
         sessions=[labels.session],
         agents=[labels.agent],
         sources=[labels.source],
-        ordinals=[-1],
-        starts=[-1],
-        stops=[-1],
         created_at=[labels.created_at],
-        tags=[[]],
-        success=[None],
-        commits=[None],
-        blobs=[None],
         metadata=[metadata],
     )
 

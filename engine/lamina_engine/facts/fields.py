@@ -16,9 +16,10 @@ import numpy as np
 from lamina_engine.chunks.handoffs import DERIVED
 from lamina_engine.errors import InvalidArgument, LaminaError
 from lamina_engine.facts.extract import ExtractReport
-from lamina_engine.facts.log import Draft, retract, write
+from lamina_engine.facts.log import retract, write
 from lamina_engine.facts.observations import Drop
 from lamina_engine.facts.predicates import predicate_name
+from lamina_engine.facts.schema import Draft
 from lamina_engine.facts.view import FactView, fact_view, rows_of_origin
 from lamina_engine.index.state import ACTIVE
 from lamina_engine.stored_json import read_json

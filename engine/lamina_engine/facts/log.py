@@ -32,22 +32,6 @@ if TYPE_CHECKING:
     from lamina_engine.memory import Memory
     from lamina_engine.store.transaction import Transaction
 
-__all__ = [
-    "USER",
-    "Draft",
-    "FactsWritten",
-    "amend",
-    "amend_confidence",
-    "close",
-    "entity_row",
-    "retract",
-    "start_of_day",
-    "start_of_today",
-    "sync_log_indexes",
-    "write",
-    "write_columns",
-]
-
 I64 = NDArray[np.int64]
 Column = NDArray[Any]
 USER: Final = "user"
@@ -137,9 +121,11 @@ class _FactWriter(LogWriter[_FactPlan, FactsWritten]):
 
     def sync_index(self, counts: FactsWritten) -> None:
         """Sync the names of entities and, where facts were added, their full text."""
+        from lamina_engine.facts.search import sync_index
+
         resolve.sync_names(self.memory)
         if self._index and counts.added:
-            sync_log_indexes(self.memory)
+            sync_index(self.memory)
 
 
 def _sources(view: View, given: Sequence[Any], label: str) -> tuple[list[str | None], list[str]]:
@@ -160,13 +146,6 @@ def _sources(view: View, given: Sequence[Any], label: str) -> tuple[list[str | N
     chunk_of: list[str | None] = list(map(chunks.get, given)) if chunks else [None] * len(given)
     source_of = list(map(named.get, given, repeat(label)))
     return chunk_of, source_of
-
-
-def sync_log_indexes(memory: Memory) -> None:
-    """Bring indexes of facts up to the log."""
-    from lamina_engine.facts import search
-
-    search.sync_index(memory)
 
 
 def start_of_today(memory: Memory) -> int:

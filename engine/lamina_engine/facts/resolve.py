@@ -69,11 +69,7 @@ class NameIndex:
         self.merges: list[tuple[int, int, int]] = []
         """(row, entity, into), ascending."""
         self.names, self.ids, self.aliases = KeyIndex(), KeyIndex(), KeyIndex()
-        self.name_keys, self.id_keys, self.alias_keys = (
-            GrowableArray(np.uint64),
-            GrowableArray(np.uint64),
-            GrowableArray(np.uint64),
-        )
+        self.name_keys, self.id_keys, self.alias_keys = (GrowableArray(np.uint64) for _ in range(3))
         """By row: what those are made of."""
         self.longest = self._saved.longest
         """Words of the longest name or alias, at most `names.MAX_WORDS`."""
@@ -229,18 +225,14 @@ def resolve(
         if found:
             return Resolution(found, how)
     folded = names.fold(text)
-    if part:
-        found = _entities_at(kg, (each.row for each in _sorted_names(kg).with_words(folded)), kind)
+    for how, is_tried, find in (
+        ("part", part, SortedNames.with_words),
+        ("prefix", prefix and len(folded) >= _MIN_PREFIX, SortedNames.with_prefix),
+        ("edit", edits and len(folded) >= _MIN_EDIT, SortedNames.one_edit_away),
+    ):
+        found = _entities_at(kg, (each.row for each in find(_sorted_names(kg), folded)), kind) if is_tried else ()
         if found:
-            return Resolution(found, "part")
-    if prefix and len(folded) >= _MIN_PREFIX:
-        found = _entities_at(kg, (each.row for each in _sorted_names(kg).with_prefix(folded)), kind)
-        if found:
-            return Resolution(found, "prefix")
-    if edits and len(folded) >= _MIN_EDIT:
-        found = _entities_at(kg, (each.row for each in _sorted_names(kg).one_edit_away(folded)), kind)
-        if found:
-            return Resolution(found, "edit")
+            return Resolution(found, how)
     return Resolution((), "none")
 
 

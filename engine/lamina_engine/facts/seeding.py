@@ -44,8 +44,9 @@ from lamina_engine.clock import parse_instant
 from lamina_engine.errors import IngestError, InvalidArgument, name_type
 from lamina_engine.facts import names
 from lamina_engine.facts.entities import EntityDraft, ensure_entities
-from lamina_engine.facts.log import Draft, write
+from lamina_engine.facts.log import write
 from lamina_engine.facts.predicates import KINDS, declare, predicate_name
+from lamina_engine.facts.schema import Draft
 
 if TYPE_CHECKING:
     from lamina_engine.memory import Memory
@@ -54,10 +55,6 @@ ORIGIN: Final = "seed"
 _MOST_BYTES: Final = 1 << 24
 _PARTS: Final = ("source", "predicates", "entities", "aliases", "facts", "relations")
 _ENTITY: Final = ("name", "type", "aliases", "facts", "category")
-_FACT: Final = (
-    "subject", "predicate", "object", "kind", "subject_type", "object_type", "category", "source", "confidence", "weight",
-    "valid_from", "valid_to",
-)  # fmt: skip
 _PREDICATE: Final = ("functional", "inverse", "object")
 
 
@@ -181,7 +178,7 @@ def _drafts(document: Mapping[str, Any], path: Path, label: str, tz: str) -> Ite
                 yield Draft(entity["name"], str(predicate), _text(value), subject_type=entity.get("type"), source=label)
     for part in ("facts", "relations"):
         for number, found in enumerate(_list_part(document, part, path), 1):
-            fact = dict(_check_fields(found, _FACT, f"{path}: {part[:-1]} {number}"))
+            fact = dict(_check_fields(found, Draft._fields, f"{path}: {part[:-1]} {number}"))
             missing = [name for name in ("subject", "predicate", "object") if fact.get(name) in (None, "")]
             if missing:
                 raise InvalidArgument(f"{path}: {part[:-1]} {number} has no {missing[0]}")

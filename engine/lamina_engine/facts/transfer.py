@@ -398,17 +398,15 @@ def _openclaw_entities(tables: Mapping[str, list[dict[str, Any]]], problems: lis
 
 
 def _clean_name(value: Any) -> str | None:
-    try:
+    with contextlib.suppress(InvalidArgument):
         return names.clean(value)
-    except InvalidArgument:
-        return None
+    return None
 
 
 def _clean_type(value: Any) -> str | None:
-    try:
+    with contextlib.suppress(InvalidArgument):
         return names.clean_type(value)
-    except InvalidArgument:
-        return None
+    return None
 
 
 def _fact_drafts(rows: list[dict[str, Any]], registry: Registry) -> Iterator[Draft]:
@@ -449,9 +447,6 @@ def _to_text(value: Any) -> Any:
 
 def _to_instant(value: Any) -> int | None:
     """Return an instant of the file; SQLite writes UTC without a zone."""
-    if not isinstance(value, str):
-        return None
-    try:
-        return parse_instant(value, "UTC")
-    except InvalidArgument:
-        return None
+    with contextlib.suppress(InvalidArgument):
+        return parse_instant(value, "UTC") if isinstance(value, str) else None
+    return None

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final, Literal
 
+from lamina_engine.facts.vocabulary import HELPERS
+
 End = Literal["value", "subject"]
 
-_HELPERS: Final = frozenset({"do", "does", "did", "should", "can", "could", "will", "would", "must", "may"})
 _AGENTS: Final = frozenset({"who", "what", "whom", "that", "which", "whoever"})
 _PERSONS: Final = frozenset({"who", "whom"})
 _BEING: Final = frozenset({"is", "are", "was", "were"})
@@ -43,7 +44,7 @@ def wanted_end(words: Sequence[str], asking: Iterable[int], at: Iterable[int], k
         if (
             before
             and not _MANNER & set(words)
-            and any(words[j] in _HELPERS and any(j < k < i for k in named) for j in range(i))
+            and any(words[j] in HELPERS and any(j < k < i for k in named) for j in range(i))
         ):
             if parts[-1] == "by":
                 return "subject"
@@ -59,7 +60,7 @@ def wanted_end(words: Sequence[str], asking: Iterable[int], at: Iterable[int], k
 def _is_finite(words: Sequence[str], i: int) -> bool:
     """Return whether a word is the verb of "who owns", "which service uses"."""
     if not words[i].endswith(("s", "ed")) or (
-        i + 1 < len(words) and words[i + 1] in _BEING | _HELPERS | {"of", "has", "have", "had"}
+        i + 1 < len(words) and words[i + 1] in _BEING | HELPERS | {"of", "has", "have", "had"}
     ):
         return False
     return i > 0 and (words[i - 1] in _AGENTS - {"which", "what"} or (i > 1 and words[i - 2] in {"which", "what"}) or

@@ -15,8 +15,9 @@ from lamina_engine.facts.contradictions import (
     lower_confidence,
     record_contradictions,
 )
-from lamina_engine.facts.log import Draft, write
+from lamina_engine.facts.log import write
 from lamina_engine.facts.questions import ask
+from lamina_engine.facts.schema import Draft
 from lamina_engine.facts.view import fact_view_at
 from lamina_engine.index.view import View
 from lamina_engine.memory import Memory

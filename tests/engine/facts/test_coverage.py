@@ -14,8 +14,9 @@ import pytest
 
 from lamina_engine.chunks import lifecycle
 from lamina_engine.facts.entities import EntityDraft, ensure_entities
-from lamina_engine.facts.log import Draft, write
+from lamina_engine.facts.log import write
 from lamina_engine.facts.questions import ask
+from lamina_engine.facts.schema import Draft
 from lamina_engine.facts.wording import is_akin
 from lamina_engine.ingest import adding
 from lamina_engine.memory import Memory

@@ -6,10 +6,10 @@ import pytest
 
 from lamina_engine.facts.entities import add_entity
 from lamina_engine.facts.fields import ORIGIN, extract_name, extract_notes
-from lamina_engine.facts.log import Draft
 from lamina_engine.facts.log import write as add
 from lamina_engine.facts.predicates import declare
 from lamina_engine.facts.questions import ask
+from lamina_engine.facts.schema import Draft
 from lamina_engine.facts.view import fact_view_at
 from lamina_engine.ingest.pipeline import ingest
 from lamina_engine.memory import Memory

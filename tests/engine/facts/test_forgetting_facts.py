@@ -9,7 +9,8 @@ import numpy as np
 from lamina_engine.care.forgetting import forget
 from lamina_engine.care.verify import verify
 from lamina_engine.facts.entities import add_alias
-from lamina_engine.facts.log import Draft, write
+from lamina_engine.facts.log import write
+from lamina_engine.facts.schema import Draft
 from lamina_engine.facts.view import fact_view_at
 from lamina_engine.ingest.adding import add
 from lamina_engine.memory import Memory

@@ -16,8 +16,8 @@ from lamina import FixedClock
 from lamina_engine.errors import LaminaError
 from lamina_engine.facts import interning
 from lamina_engine.facts.entities import EntityDraft, ensure_entities
-from lamina_engine.facts.log import Draft, FactsWritten, write
-from lamina_engine.facts.schema import DraftKind
+from lamina_engine.facts.log import FactsWritten, write
+from lamina_engine.facts.schema import Draft, DraftKind
 from lamina_engine.memory import Memory
 from tests.conftest import MEMORY
 from tests.engine.store.faults import Quick

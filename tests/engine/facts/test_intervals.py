@@ -6,8 +6,9 @@ import pytest
 
 from lamina_engine.clock import US_PER_DAY, format_instant, parse_instant
 from lamina_engine.facts.intervals import read_earlier
-from lamina_engine.facts.log import Draft, write
+from lamina_engine.facts.log import write
 from lamina_engine.facts.questions import ask
+from lamina_engine.facts.schema import Draft
 from lamina_engine.memory import Memory
 
 NOW = parse_instant("2026-11-28T12:00:00Z")

@@ -9,7 +9,8 @@ import pytest
 from lamina_engine.embed.chat import Budget, ChatEndpoint
 from lamina_engine.facts.contradictions import contradictions_of
 from lamina_engine.facts.judged import DISPUTES_PROMPT, TRIPLES_PROMPT, extract_judged, judge_contradictions, pending
-from lamina_engine.facts.log import Draft, write
+from lamina_engine.facts.log import write
+from lamina_engine.facts.schema import Draft
 from lamina_engine.facts.view import fact_view_at
 from lamina_engine.memory import Memory
 from tests.engine.graph.filling import fill

@@ -7,17 +7,9 @@ from lamina import FixedClock
 from lamina_engine.clock import US_PER_DAY, parse_instant
 from lamina_engine.errors import EntityNotFound, InvalidArgument
 from lamina_engine.facts.entities import merge_entities
-from lamina_engine.facts.log import (
-    Draft,
-    FactsWritten,
-    amend_confidence,
-    close,
-    retract,
-    start_of_today,
-    write,
-    write_columns,
-)
+from lamina_engine.facts.log import FactsWritten, amend_confidence, close, retract, start_of_today, write, write_columns
 from lamina_engine.facts.predicates import TRIPLE_PREDICATES, declare
+from lamina_engine.facts.schema import Draft
 from lamina_engine.facts.view import fact_view_at
 from lamina_engine.memory import Memory
 

@@ -9,8 +9,9 @@ from typing import NamedTuple
 import pytest
 
 from lamina_engine.facts.entities import EntityDraft, ensure_entities
-from lamina_engine.facts.log import Draft, write
+from lamina_engine.facts.log import write
 from lamina_engine.facts.questions import ask
+from lamina_engine.facts.schema import Draft
 from lamina_engine.memory import Memory
 from lamina_engine.recall.pipeline import recall
 

@@ -11,8 +11,9 @@ from lamina_engine.errors import InvalidArgument
 from lamina_engine.facts import questions
 from lamina_engine.facts.entities import add_alias, add_entity, remove_alias
 from lamina_engine.facts.intents import intents_from
-from lamina_engine.facts.log import Draft, close, write
+from lamina_engine.facts.log import close, write
 from lamina_engine.facts.questions import TIERS, AnswerSet, ask
+from lamina_engine.facts.schema import Draft
 from lamina_engine.memory import Memory
 
 

@@ -20,8 +20,9 @@ from lamina_engine.facts.entities import (
     merge_entities,
     remove_alias,
 )
-from lamina_engine.facts.log import Draft, entity_row, write
+from lamina_engine.facts.log import entity_row, write
 from lamina_engine.facts.resolve import NAMES_INDEX, NamesDamaged, is_one_edit, name_index, open_keys
+from lamina_engine.facts.schema import Draft
 from lamina_engine.facts.view import FactView, fact_view_at
 from lamina_engine.memory import Memory
 

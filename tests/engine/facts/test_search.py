@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from lamina import FixedClock
 from lamina_engine.facts import search
-from lamina_engine.facts.log import Draft, amend_confidence, close, retract, write
+from lamina_engine.facts.log import amend_confidence, close, retract, write
+from lamina_engine.facts.schema import Draft
 from lamina_engine.facts.search import (
     Postings,
     PostingsDamaged,

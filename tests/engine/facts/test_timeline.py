@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from lamina import FixedClock
 from lamina_engine.clock import US_PER_DAY, parse_instant
 from lamina_engine.facts import timeline
-from lamina_engine.facts.log import Draft, close, write
+from lamina_engine.facts.log import close, write
+from lamina_engine.facts.schema import Draft
 from lamina_engine.facts.view import FactView, fact_view_at
 from lamina_engine.memory import Memory
 from tests.conftest import MEMORY

@@ -14,9 +14,10 @@ from lamina import FixedClock
 from lamina_engine.clock import parse_instant
 from lamina_engine.errors import IngestError, InvalidArgument
 from lamina_engine.facts.entities import EntityDraft, ensure_entities, merge_entities
-from lamina_engine.facts.log import Draft, amend_confidence, close, retract, write
+from lamina_engine.facts.log import amend_confidence, close, retract, write
 from lamina_engine.facts.predicates import declare
 from lamina_engine.facts.questions import ask
+from lamina_engine.facts.schema import Draft
 from lamina_engine.facts.transfer import export_facts, export_graph, import_facts, import_openclaw, is_fact_file
 from lamina_engine.facts.view import fact_view_at
 from lamina_engine.memory import Memory

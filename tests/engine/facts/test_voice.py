@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from lamina_engine.facts.log import Draft, write
+from lamina_engine.facts.log import write
 from lamina_engine.facts.questions import ask
+from lamina_engine.facts.schema import Draft
 from lamina_engine.memory import Memory
 
 

@@ -12,7 +12,8 @@ import lamina
 from lamina import FixedClock
 from lamina_engine.clock import format_instant, parse_instant
 from lamina_engine.errors import InvalidArgument
-from lamina_engine.facts.log import Draft, write
+from lamina_engine.facts.log import write
+from lamina_engine.facts.schema import Draft
 from lamina_engine.memory import Memory
 from lamina_engine.profiles import BUILT_IN
 from lamina_engine.recall.explain import recompute
