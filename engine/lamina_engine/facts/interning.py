@@ -7,8 +7,7 @@ read from texts and files is filed under a concept of that name, so nothing is l
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from itertools import repeat
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -62,8 +61,6 @@ class EntityInterner:
         """Whether a name of several entities is an error, and not a concept."""
         self.base = kg.snapshot.rows("entities")
         """Row of the first new one."""
-        self.disturbed = False
-        """Whether a name may stand for another entity now than it did before in this write."""
         self._new = _NewEntities()
         self._made: dict[str, int] = {}
         """By slug, row of the first entity of this write."""
@@ -116,38 +113,6 @@ class EntityInterner:
             of_kind[name] = found
         return self._root(found) if self._merged else found
 
-    def rows(self, distinct: Sequence[str]) -> list[int]:
-        """Return the rows of many different names of any type, as `row` does one by one."""
-        if not names.all_plain(distinct):
-            return [self.row(name, None) for name in distinct]
-        found = self._found[None]
-        out: list[int] = []
-        for name, slug in zip(distinct, names.slugs(distinct), strict=True):
-            if name in self._new_names and slug not in self._made:
-                row = self._made[slug] = found[name] = self.base + len(self._new)
-                self._new.add(f"{self._part}:{names.DEFAULT_TYPE}:{slug}", name, names.DEFAULT_TYPE, None)
-            else:
-                row = self.row(name, None)
-            out.append(row)
-        return out
-
-    def maybe_existing(self, candidates: Sequence[str]) -> list[str]:
-        """Return the names that an entity of the vault or of this write may have."""
-        made, unheard = self._made, self._new_names
-        return [
-            name
-            for name, slug in zip(candidates, names.slugs(candidates), strict=True)
-            if slug in made or name not in unheard
-        ]
-
-    def is_new_name(self, name: str) -> bool:
-        """Return whether an expected name belongs to no entity of the vault."""
-        return name in self._new_names
-
-    def new_rows_like(self, name: str) -> Sequence[int]:
-        """Return the rows of new entities that a name may mean."""
-        return self._rows_of_slug(names.slug(names.single(name))) if self._made else ()
-
     def _rows_of_slug(self, slug: str) -> list[int]:
         return [self._made[slug], *self._more.get(slug, ())] if slug in self._made else []
 
@@ -165,7 +130,7 @@ class EntityInterner:
         found = self._found.get(kind, {}).get(name)
         if found is not None:
             return self._root(found)
-        if name in self._new_names and not self.new_rows_like(name):
+        if name in self._new_names and names.slug(names.single(name)) not in self._made:
             return -1
         row = row_of_id(self._kg, name) if name.count(":") >= 2 else -1
         if row >= 0:
@@ -217,8 +182,7 @@ class EntityInterner:
         self._new.add(f"{self._part}:{type_}:{slug}", name, type_, chunk)
         if self._made.setdefault(slug, row) != row:
             self._more.setdefault(slug, []).append(row)
-        # what was the only one of its name may not be it any more
-        self.disturbed |= self._found[None].pop(name, None) is not None
+        self._found[None].pop(name, None)  # what was the only one of its name may not be it any more
         if unspecific >= 0:  # what was a mere concept is now known to be this
             self.merge(unspecific, row)
         return row
@@ -231,7 +195,6 @@ class EntityInterner:
         """Merge an entity into another."""
         self._new.merge(row, into)
         self._merged[row] = into
-        self.disturbed = True
 
     def append(self, transaction: Transaction, origin: str) -> None:
         """Append the new entities and merges to the log."""
@@ -256,12 +219,6 @@ def _distinct_rows(found: Iterable[NameMatch]) -> list[int]:
     return list(dict.fromkeys(each.row for each in found))
 
 
-_NO_ENTITY: Final = (-1, 0)
-"""What names nothing: no entity, from the first row on."""
-_MAX_NAME: Final = 200
-"""Most characters of an object that is looked up: what is longer names nothing."""
-
-
 class DraftEnds(NamedTuple):
     """Subject and object entities of each draft, as rows of the entities log."""
 
@@ -275,149 +232,17 @@ class DraftEnds(NamedTuple):
 def intern_ends(
     kg: FactView, vault: str, columns: DraftColumns, chunks: Sequence[str | None], *, skip_bad: bool
 ) -> DraftEnds:
-    """Return the entities of each draft, creating the missing ones.
+    """Return the entities of each draft, creating the missing ones in order of first appearance.
 
-    Each different name is interned once, in order of first appearance; where that could differ from interning row by row, rows
-    are taken one by one. With ``skip_bad`` rows with unusable names join ``columns.bad``, and names of several entities mean
-    a concept; else the first is an error.
+    With ``skip_bad`` rows with unusable names join ``columns.bad``, and names of several entities mean a concept; else the first
+    is an error.
     """
     kinds = _object_kinds(kg.registry, columns)
-    names = dict.fromkeys(columns["subject"])
-    names.update(dict.fromkeys(text for text, kind in zip(columns["object"], kinds, strict=True) if kind != "literal"))
-    found = _intern_by_name(EntityInterner(kg, vault, names, strict=not skip_bad), columns, chunks, kinds)
-    if found is None:
-        interner = EntityInterner(kg, vault, names, strict=not skip_bad)
-        found = _intern_by_row(interner, columns, chunks, kinds, skip_bad=skip_bad)
-    return found
-
-
-def _object_kinds(registry: Registry, columns: DraftColumns) -> list[str | None]:
-    """Return the kind of each row's object: entity, literal, or any; None for a bad row."""
-    predicates, kinds, types = columns["predicate"], columns["kind"], columns["object_type"]
-    registered = {name: registry.kind(name) for name in dict.fromkeys(predicates) if isinstance(name, str)}
-    found: list[str | None] = list(map(registered.get, predicates))
-    if _has_other_than("auto", kinds) or _has_other_than(None, types):
-        found = [
-            given if given != "auto" else kind if object_type is None else "entity"
-            for kind, given, object_type in zip(found, kinds, types, strict=True)
-        ]
-    for row in columns.bad:
-        found[row] = None
-    return found
-
-
-def _has_other_than(usual: Hashable, values: Sequence[Hashable]) -> bool:
-    return not {usual}.issuperset(values)
-
-
-# ---------------------------------------------------------------------- each different name once
-
-
-def _intern_by_name(
-    interner: EntityInterner, columns: DraftColumns, chunks: Sequence[str | None], kinds: Sequence[str | None]
-) -> DraftEnds | None:  # fmt: skip
-    """Return the ends of all rows; None where a name means different entities in different rows."""
-    names, keys, types = _names_to_intern(columns, kinds)
-    found: dict[Hashable, int] = {}
-    try:
-        if types or _has_other_than(None, chunks):
-            found = _intern_each(interner, names, keys, types, chunks)
-        else:
-            distinct = [name for name in dict.fromkeys(names) if name is not None]
-            found.update(zip(distinct, interner.rows(distinct), strict=True))
-        if interner.disturbed:
-            return None
-        subjects, targets = (list(map(found.get, keys[end::2], repeat(-1))) for end in (0, 1))
-        if "any" in kinds and not _add_existing(
-            interner, columns["object"], kinds, lambda: _creation_places(interner, keys, found), targets
-        ):
-            return None
-    except (AmbiguousEntity, InvalidArgument):  # said of the right row when row after row is taken
-        return None
-    return DraftEnds(interner, subjects, targets)
-
-
-def _intern_each(
-    interner: EntityInterner, names: Sequence[str | None], keys: Sequence[Hashable], types: Sequence[str | None],
-    chunks: Sequence[str | None],
-) -> dict[Hashable, int]:  # fmt: skip
-    """Return the entity of each name and type, in order of first appearance."""
-    found: dict[Hashable, int] = {}
-    for place in sorted(_first_places(keys).values()):
-        name = names[place]
-        if name is not None:
-            found[keys[place]] = interner.row(name, types[place] if types else None, chunks[place // 2])
-            if interner.disturbed:
-                break
-    return found
-
-
-def _first_places(keys: Sequence[Hashable]) -> dict[Hashable, int]:
-    return dict(zip(reversed(keys), range(len(keys) - 1, -1, -1), strict=True))
-
-
-def _creation_places(
-    interner: EntityInterner, keys: Sequence[Hashable], found: Mapping[Hashable, int]
-) -> dict[int, int]:
-    """Return, by row of a new entity, the place of the name that created it."""
-    first, made_at = _first_places(keys), dict[int, int]()
-    for key, row in found.items():
-        if row >= interner.base:
-            made_at.setdefault(row, first[key])
-    return made_at
-
-
-def _names_to_intern(
-    columns: DraftColumns, kinds: Sequence[str | None]
-) -> tuple[list[str | None], Sequence[Hashable], list[str | None]]:
-    """Return names to intern (subject and object in turn), their distinguishing keys and types."""
-    names: list[str | None] = [None] * (2 * columns.n)
-    names[0::2] = columns["subject"]
-    names[1::2] = [text if kind == "entity" else None for text, kind in zip(columns["object"], kinds, strict=True)]
-    for row in columns.bad:
-        names[2 * row] = None
-    if not (_has_other_than(None, columns["subject_type"]) or _has_other_than(None, columns["object_type"])):
-        return names, names, []
-    types: list[str | None] = [None] * (2 * columns.n)
-    types[0::2], types[1::2] = columns["subject_type"], columns["object_type"]
-    return names, list(zip(names, types, strict=True)), types
-
-
-def _add_existing(
-    interner: EntityInterner, objects: Sequence[str], kinds: Sequence[str | None], made_at: Callable[[], Mapping[int, int]],
-    targets: list[int],
-) -> bool:  # fmt: skip
-    """Fill in objects that name an existing or earlier new entity; False where ambiguous."""
-    rows = [row for row, kind in enumerate(kinds) if kind == "any" and len(objects[row]) <= _MAX_NAME]
-    existing: dict[str, tuple[int, int]] = {}
-    places: Mapping[int, int] | None = None
-    for text in interner.maybe_existing(list(dict.fromkeys(objects[row] for row in rows))):
-        made = interner.new_rows_like(text)
-        if not made:
-            existing[text] = interner.find_row(text, None), 0
-        elif len(made) == 1 and interner.is_new_name(text):
-            places = made_at() if places is None else places
-            existing[text] = made[0], places[made[0]]
-        else:
-            return False
-    for row in rows if existing else ():
-        target, since = existing.get(objects[row], _NO_ENTITY)
-        if since <= 2 * row + 1:
-            targets[row] = target
-    return True
-
-
-# ---------------------------------------------------------------------- row after row
-
-
-def _intern_by_row(
-    interner: EntityInterner,
-    columns: DraftColumns,
-    chunks: Sequence[str | None],
-    kinds: Sequence[str | None],
-    *,
-    skip_bad: bool,
-) -> DraftEnds:
+    expected = dict.fromkeys(columns["subject"])
+    expected.update(
+        dict.fromkeys(text for text, kind in zip(columns["object"], kinds, strict=True) if kind != "literal")
+    )
+    interner = EntityInterner(kg, vault, expected, strict=not skip_bad)
     subjects, targets = [-1] * columns.n, [-1] * columns.n
     rows = zip(
         columns["subject"], columns["subject_type"], columns["object"], columns["object_type"], kinds, chunks, strict=True
@@ -429,7 +254,7 @@ def _intern_by_row(
             entity = interner.row(subject, subject_type, chunk)
             if kind == "entity":
                 targets[row] = interner.row(object, object_type, chunk)
-            elif kind == "any" and len(object) <= _MAX_NAME:
+            elif kind == "any" and len(object) <= names.MAX_NAME:
                 targets[row] = interner.find_row(object, None)
             subjects[row] = entity
         except (InvalidArgument, AmbiguousEntity) as error:
@@ -437,3 +262,18 @@ def _intern_by_row(
                 raise type(error)(columns.error_message(row, str(error))) from error
             columns.bad[row], targets[row] = str(error), -1
     return DraftEnds(interner, subjects, targets)
+
+
+def _object_kinds(registry: Registry, columns: DraftColumns) -> list[str | None]:
+    """Return the kind of each row's object: entity, literal, or any; None for a bad row."""
+    predicates, kinds, types = columns["predicate"], columns["kind"], columns["object_type"]
+    registered = {name: registry.kind(name) for name in dict.fromkeys(predicates) if isinstance(name, str)}
+    found: list[str | None] = list(map(registered.get, predicates))
+    if set(kinds) != {"auto"} or set(types) != {None}:
+        found = [
+            given if given != "auto" else kind if object_type is None else "entity"
+            for kind, given, object_type in zip(found, kinds, types, strict=True)
+        ]
+    for row in columns.bad:
+        found[row] = None
+    return found

@@ -1,8 +1,8 @@
-"""Names: normal form, folding, words, keys and slugs, one by one and in bulk.
+"""Names: normal form, folding, words, keys and slugs.
 
 A name is compared as written, without case (`caseless`), and folded (no case, no diacritics, words alone). Its key hashes the
 folded words in order, so that the keys of all runs of words of a text come from few NumPy operations: so a text is scanned
-for a hundred thousand names at once. In bulk, ASCII names are joined and processed as one array of letters.
+for a hundred thousand names at once.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lamina_engine.errors import InvalidArgument, describe_value
-from lamina_engine.index.keys import hash_ids
 
 MAX_NAME: Final = 200
 """Most characters of a name or an alias."""
@@ -217,19 +216,9 @@ def vault_part(vault: str) -> str:
     return slug(" ".join(vault.split())) if words(vault) else "vault"
 
 
-_ASCII_WORD_OR_END: Final = re.compile(r"[a-z0-9]+[+#]*|\n")
-_MANY_NAMES: Final = 64
-"""Names whose keys are made at once."""
 _NEWLINE, _BLANK, _DELETE = 0x0A, 0x20, 0x7F
 _IS_FIRST: Final = np.array([chr(code).isalnum() for code in range(128)], np.bool_)
 """By ASCII code, whether a plain text may begin with it."""
-_BETWEEN_IN_LINES: Final = re.compile(r"[^a-z0-9\n]+")
-_IS_LETTER: Final = np.array([chr(code) in "abcdefghijklmnopqrstuvwxyz0123456789" for code in range(128)], np.bool_)
-"""By ASCII code, whether it is a letter or a digit of a slug."""
-_IS_COMMON: Final = _IS_LETTER | np.array(
-    [chr(code) in SEPARATORS or chr(code) == "\n" for code in range(128)], np.bool_
-)
-"""The same, or one of the plain separators, or the end of a name."""
 
 
 def all_plain(texts: Sequence[object], most: int = MAX_NAME) -> bool:
@@ -251,22 +240,6 @@ def all_plain(texts: Sequence[object], most: int = MAX_NAME) -> bool:
     return printable and not (blanks[1:] & (letters[:-1] == _BLANK)).any()
 
 
-def slugs(texts: Sequence[str]) -> list[str]:
-    """Return the slug of each name; a tenth of the time of one by one."""
-    joined = "\n".join(("", *texts, ""))
-    if not joined.isascii() or joined.count("\n") != len(texts) + 1:
-        return [slug(single(text)) for text in texts]
-    joined = joined.lower()
-    letters = np.frombuffer(joined.encode("ascii"), np.uint8)
-    ends = np.flatnonzero(letters == _NEWLINE)
-    strange = ends[1:][~_IS_LETTER[letters[ends[1:] - 1]] | ~_IS_LETTER[letters[ends[:-1] + 1]]]
-    others = np.searchsorted(ends, np.concatenate([np.flatnonzero(~_IS_COMMON[letters]), strange])) - 1
-    found = _BETWEEN_IN_LINES.sub("_", joined).split("\n")[1:-1]
-    for at in map(int, set(others.tolist())):
-        found[at] = slug(single(texts[at]))
-    return found
-
-
 def keys(texts: Sequence[str]) -> NDArray[np.uint64]:
     """Return uint64 (n,): the key of each name."""
     return keys_of(texts)[0]
@@ -274,22 +247,5 @@ def keys(texts: Sequence[str]) -> NDArray[np.uint64]:
 
 def keys_of(texts: Sequence[str]) -> tuple[NDArray[np.uint64], int]:
     """Return the key of each name, uint64 (n,), and the most words of a name."""
-    joined = "\n".join(texts)
-    if len(texts) < _MANY_NAMES or not joined.isascii() or joined.count("\n") != len(texts) - 1:
-        found = [key_of(text) for text in texts]
-        return np.array([one for one, _ in found], np.uint64), max((count for _, count in found), default=0)
-    pieces = _ASCII_WORD_OR_END.findall(joined.lower())
-    pieces.append("\n")
-    numbers: dict[str, int] = {word: at for at, word in enumerate(dict.fromkeys(pieces))}
-    places = np.fromiter(map(numbers.__getitem__, pieces), np.int64, len(pieces))
-    hashes = hash_ids(numbers)[places]
-    ends = np.flatnonzero(places == numbers["\n"])
-    begins = np.concatenate([[0], ends[:-1] + 1])
-    counts = ends - begins
-    longest = int(counts.max())
-    total = np.zeros(len(texts), np.uint64)
-    rows = np.arange(len(texts))
-    for at in range(longest):
-        rows = rows[counts[rows] > at]
-        total[rows] = total[rows] * np.uint64(MULTIPLIER) + hashes[begins[rows] + at]
-    return total, longest
+    found = [key_of(text) for text in texts]
+    return np.array([one for one, _ in found], np.uint64), max((count for _, count in found), default=0)

@@ -131,8 +131,7 @@ def cleaned(text: str) -> str | None:
 
 
 @given(given_names=st.one_of(texts, st.lists(usual, max_size=200)))
-def test_slugs_and_keys(given_names: list[str]) -> None:
-    assert names.slugs(given_names) == [names.slug(names.single(text)) for text in given_names]
+def test_keys(given_names: list[str]) -> None:
     got, longest = names.keys_of(given_names)
     ref = [names.key_of(text) for text in given_names]
     assert got.dtype == np.uint64
@@ -163,5 +162,4 @@ def test_what_is_not_plain(bad: object) -> None:
 
 def test_none() -> None:
     assert not names.all_plain([])
-    assert names.slugs([]) == []
     assert names.keys([]).tolist() == []
