@@ -31,7 +31,7 @@ class Intent(NamedTuple):
 
 
 def _read_table(table: str) -> tuple[Intent, ...]:
-    """Return intents written as ``name: triggers = predicates < inverse``, with commas between triggers."""
+    """Return intents written as ``name: trigger, trigger = predicates < inverse``."""
     found = []
     for entry in re.split(r"\n(?! )", table.strip()):
         name, _, rest = entry.partition(":")

@@ -104,9 +104,7 @@ class EntityInterner:
         of_kind = self._found.setdefault(kind, {})
         found = of_kind.get(name)
         if found is None:
-            found = self._make_new(name, kind, chunk) if name in self._new_names else -1
-            if found < 0:
-                found = self.find_row(name, kind)
+            found = self.find_row(name, kind)
             if found < 0:
                 text = names.clean(name)
                 found = self._make(text, names.slug(text), kind, chunk)
@@ -115,15 +113,6 @@ class EntityInterner:
 
     def _rows_of_slug(self, slug: str) -> list[int]:
         return [self._made[slug], *self._more.get(slug, ())] if slug in self._made else []
-
-    def _make_new(self, name: str, kind: str | None, chunk: str | None) -> int:
-        """Create an entity for a name new to the vault; -1 where one of this write may have it."""
-        single = names.single(name)
-        slug = names.slug(single)
-        if slug in self._made:
-            return -1
-        text = names.clean(name)
-        return self._make(text, slug if text == single else names.slug(text), kind, chunk)
 
     def find_row(self, name: str, kind: str | None) -> int:
         """Return the row of an existing name, -1 for another."""

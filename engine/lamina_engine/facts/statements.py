@@ -49,7 +49,7 @@ from lamina_engine.facts.values import (
     is_name,
 )
 from lamina_engine.facts.vocabulary import VERB, word_set
-from lamina_engine.facts.wording import in_family, is_near, likeness, parts, tokens
+from lamina_engine.facts.wording import in_family, likeness, parts, tokens
 from lamina_engine.index.languages import language_of
 
 _WORD: Final = re.compile(r"[^\W\d_]+")
@@ -223,10 +223,6 @@ def _match_words(asking: Asking, said: Sequence[Sentence], year: str, about: Seq
     outside = [each for each in left if not _is_held(asking, each, sentence, hits, about)]
     held = len(left) - len(outside)
     back = _count_back(asking, said, hits, outside)
-    if back is None and len(left) == 1 and not asks_release(asking) and _may_be_near(asking, left[0]) and len(hits) > 1:
-        place = _find_near(left[0].word, sentence, hits)
-        if place is not None:
-            hits[left[0].place], back = place, 0
     return None if back is None else _Match(hits, likely, left, held, back, through)
 
 
@@ -257,14 +253,6 @@ def _is_sort_alone(asking: Asking, sentence: Sentence, *, implied: int) -> bool:
         and not any(_is_shown(asking, asking.words[i], sentence) for i in asking.noun)
         and len(asking.content) + len(asking.names) < 2 + implied
     )
-
-
-def _find_near(word: str, sentence: Sentence, hits: dict[int, int]) -> int | None:
-    """Return the place of a neighbour of a word."""
-    free = (
-        k for k in range(len(sentence.lower)) if k not in hits.values() and not vocabulary.is_grammar(sentence.lower[k])
-    )
-    return next((k for k in free if is_near(word, sentence.lower[k])), None)
 
 
 def _holds_true(asking: Asking, sentence: Sentence, match: _Match) -> bool:
@@ -319,8 +307,7 @@ def _has_value(asking: Asking, sentence: Sentence, match: _Match) -> bool:
         return False
     if not asking.is_copular or not VERSIONS.isdisjoint(noun):
         return True
-    is_named = all(i in hits or _is_shown(asking, asking.words[i], sentence) for i in asking.noun)
-    return is_named or _links_name(sentence)
+    return all(i in hits or _is_shown(asking, asking.words[i], sentence) for i in asking.noun)
 
 
 def _is_bare_heading(asking: Asking, sentence: Sentence) -> bool:
@@ -350,11 +337,6 @@ def _is_of_another(asking: Asking, sentence: Sentence, hits: dict[int, int]) -> 
         owner.lower() in said and not said.intersection(tokens(thing.lower()))
         for owner, thing in _OWNED.findall(sentence.text)
     )
-
-
-def _may_be_near(asking: Asking, missing: Missing) -> bool:
-    """Return whether a word may be said by its neighbour: no name, nor who somebody is."""
-    return not missing.named and missing.place not in {*asking.head, *asking.noun}
 
 
 def _find_degree(asking: Asking, sentence: Sentence) -> int | None:
@@ -620,12 +602,6 @@ def _is_without_actor(sentence: Sentence, k: int) -> bool:
 def _is_actor(sentence: Sentence, k: int) -> bool:
     """Return whether a word can name who does what follows."""
     return sentence.words[k][:1].isupper() and not vocabulary.is_grammar(sentence.lower[k])
-
-
-def _links_name(sentence: Sentence) -> bool:
-    """Return whether a sentence says that what is asked about is a name: "the edge is Fastly"."""
-    links = (i for i in range(1, len(sentence.words) - 1) if sentence.lower[i] in {"is", "are", "="})
-    return any(is_name(sentence.words, k) for i in links for k in (i - 1, i + 1))
 
 
 def sentences_of(
