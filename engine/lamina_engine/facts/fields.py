@@ -21,6 +21,7 @@ from lamina_engine.facts.observations import Drop
 from lamina_engine.facts.predicates import predicate_name
 from lamina_engine.facts.schema import Draft
 from lamina_engine.facts.view import FactView, fact_view, rows_of_origin
+from lamina_engine.facts.vocabulary import word_set
 from lamina_engine.index.state import ACTIVE
 from lamina_engine.stored_json import read_json
 
@@ -31,23 +32,17 @@ if TYPE_CHECKING:
 
 ORIGIN: Final = "note"
 _SUBJECT_FIELDS: Final = frozenset({"about", "entity", "subject"})
-_FILE_FIELDS: Final = frozenset(
-    re.findall(
-        r"\w+",
-        """title aliases alias tags tag created updated modified created_at updated_at date_created date_modified cssclass cssclasses
+_FILE_FIELDS: Final = word_set(
+    """title aliases alias tags tag created updated modified created_at updated_at date_created date_modified cssclass cssclasses
     publish permalink language_code layout draft weight toc slug id uid uuid template encoding facts observation
-    content_type review_by tocdepth orphan nosearch nocomments""",
-    )
+    content_type review_by tocdepth orphan nosearch nocomments"""
 )
 """Fields that say something of the file and nothing of its subject."""
 _LANGUAGE: Final = frozenset({"lang", "language"})
 """In a head the same: in what the file is written. A line `language:: Rust` says it of the subject."""
-_PLAIN_TYPES: Final = frozenset(
-    re.findall(
-        r"\w+",
-        """note decision handoff progress conversation problem milestone research preference deductive hub antipattern code text task
-    session discovery feature bugfix change refactor agent_task table record""",
-    )
+_PLAIN_TYPES: Final = word_set(
+    """note decision handoff progress conversation problem milestone research preference deductive hub antipattern code text task
+    session discovery feature bugfix change refactor agent_task table record"""
 )
 """Types of chunks that are no types of things."""
 _CODE_TYPE: Final = "implementation"
@@ -91,11 +86,8 @@ _CALLED: Final = re.compile(r"(?P<name>[^,:]{1,40}?)(?:[,:]| [–—-])[ \t]+(?P
 _MOST_NAME_WORDS: Final = 3
 _NAME_WORD: Final = re.compile(r"[^\W\d_a-z][\w'’.&+#/-]*|[\w.]+[_./+#-][\w./+#-]*\w|[a-z]+\d\w*|[a-z]+[A-Z]\w*")
 """Word of a name: capitalised, or an identifier."""
-_GENRES: Final = _PLAIN_TYPES | frozenset(
-    re.findall(
-        r"\S+",
-        "meeting minutes runbook postmortem howto how-to guide tutorial adr rfc draft incident report review retro summary faq",
-    )
+_GENRES: Final = _PLAIN_TYPES | word_set(
+    "meeting minutes runbook postmortem howto how-to guide tutorial adr rfc draft incident report review retro summary faq"
 )
 """Labels of titles that say what sort of note it is: "Runbook: the gate"."""
 _MOST_CALLED: Final = 2

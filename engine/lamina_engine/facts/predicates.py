@@ -222,12 +222,7 @@ def declare(
             before.inverse if other is None else other,
         )
         if made != registry.get(normal):
-            row = {
-                "name": [made.name],
-                "object": [made.object],
-                "functional": [made.functional],
-                "inverse": [made.inverse],
-            }
+            row = {name: [getattr(made, name)] for name in ("name", "object", "functional", "inverse")}
             transaction.append("predicates", row, transaction.stamps(1))
         mended, kg = 0, fact_view(view)
         if made.functional and not before.functional:
