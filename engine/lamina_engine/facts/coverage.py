@@ -156,8 +156,6 @@ class Coverage:
             # "when" alone asks for the moment of the thing itself, not for when somebody gets up; "where" for its place
             left |= {i for i in self._light if self._words[i] not in vocabulary.HAPPENING}
             left |= {i for i in self._question.asking if self._words[i] in vocabulary.PASSING}
-        if len(path) > 1:
-            left = {i for i in left if self._words[i] not in vocabulary.RELATING}
         left |= {i for i in self._main_verbs - seen if self._words[i] not in vocabulary.LIGHT}
         left |= {i for i in self._denials | self._once if self._question.sentences[i] in asked_in}
         left |= (self._measures | ((self._beside & heavy) - self._deeds)) - seen
@@ -179,14 +177,13 @@ class Coverage:
             while before >= 0 and words[before] in vocabulary.ARTICLES:
                 before -= 1
             if self._question.words[stop - 1].endswith(("'s", "'")):
-                run = {i for i in self._run(stop, 1) if words[i] not in vocabulary.RELATING}
-                found |= run - self._main_verbs
+                found |= set(self._run(stop, 1)) - self._main_verbs
             elif before > 0 and words[before] in vocabulary.LINKING:
                 found |= set(self._run(before - 1, -1))
             elif before > 1 and any(words[i].endswith("ing") for i in (before, before - 1)):
                 found |= {i for i in (before, before - 1) if i in asking}  # "the person looking after Atlas"
-            elif before > 0 and (words[before] in vocabulary.RELATIVE or self._opens_clause(before, stop)):
-                found |= {i for i in self._run(stop, 1) if words[i] not in vocabulary.LIGHT | vocabulary.RELATING}
+            elif before > 0 and words[before] in vocabulary.RELATIVE:
+                found |= {i for i in self._run(stop, 1) if words[i] not in vocabulary.LIGHT}
         return found
 
     @cached_property
@@ -204,11 +201,6 @@ class Coverage:
             if len(run) > 1 and not vocabulary.HELPERS.isdisjoint(words[:start]):
                 found.add(run[-1])
         return found
-
-    def _opens_clause(self, noun: int, verb: int) -> bool:
-        """Return whether a name is the subject of a clause: "the team Ann works in"."""
-        words = self._words
-        return words[noun - 1] in vocabulary.ARTICLES and verb < len(words) and words[verb].endswith("s")
 
     def _run(self, start: int, step: int) -> Iterator[int]:
         """Yield the positions of the words that ask for something, from one on."""

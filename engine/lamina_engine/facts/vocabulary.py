@@ -76,8 +76,6 @@ ASKERS: Final = word_set("i we you one")
 WHICH: Final = word_set("which what")
 LINKING: Final = word_set("of for to behind")
 RELATIVE: Final = word_set("that which who whom")
-RELATING: Final = word_set("depends depend relies rely needs need built comes come sits sit is has")
-"""Verbs of clauses that say no more than that two things belong together."""
 DEGREES: Final = word_set("big large high long low tall wide deep heavy small fast much")
 """Adjectives after "how" that ask for a measure."""
 ASKING: Final = {
