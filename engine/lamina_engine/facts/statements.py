@@ -49,7 +49,7 @@ from lamina_engine.facts.values import (
     is_name,
 )
 from lamina_engine.facts.vocabulary import VERB, word_set
-from lamina_engine.facts.wording import in_family, likeness, parts, tokens
+from lamina_engine.facts.wording import in_family, is_near, likeness, parts, tokens
 from lamina_engine.index.languages import language_of
 
 _WORD: Final = re.compile(r"[^\W\d_]+")
@@ -223,6 +223,10 @@ def _match_words(asking: Asking, said: Sequence[Sentence], year: str, about: Seq
     outside = [each for each in left if not _is_held(asking, each, sentence, hits, about)]
     held = len(left) - len(outside)
     back = _count_back(asking, said, hits, outside)
+    if back is None and len(left) == 1 and len(hits) > 1 and not asks_release(asking):
+        place = _find_near(asking, left[0], sentence, hits)
+        if place is not None:
+            hits[left[0].place], back = place, 0
     return None if back is None else _Match(hits, likely, left, held, back, through)
 
 
@@ -253,6 +257,14 @@ def _is_sort_alone(asking: Asking, sentence: Sentence, *, implied: int) -> bool:
         and not any(_is_shown(asking, asking.words[i], sentence) for i in asking.noun)
         and len(asking.content) + len(asking.names) < 2 + implied
     )
+
+
+def _find_near(asking: Asking, missing: Missing, sentence: Sentence, hits: dict[int, int]) -> int | None:
+    """Return the place of a neighbour of a word; a name has none, nor has who somebody is."""
+    if missing.named or missing.place in {*asking.head, *asking.noun}:
+        return None
+    free = (k for k, word in enumerate(sentence.lower) if k not in hits.values() and not vocabulary.is_grammar(word))
+    return next((k for k in free if is_near(missing.word, sentence.lower[k])), None)
 
 
 def _holds_true(asking: Asking, sentence: Sentence, match: _Match) -> bool:

@@ -1,7 +1,7 @@
 """Wording: words of a sentence, and which of them say what a word of a question says.
 
-Forms of one word say the same (``insures``, ``insurance``), words of one family do in questions about work (``maintains``, ``owner``).
-How near two words are in meaning, the bundled table of vectors tells.
+Forms of one word say the same (``insures``, ``insurance``), words of one family do in questions about work (``maintains``, ``owner``),
+and so does, of a word that no family has, its nearest neighbour in the bundled table of vectors.
 """
 
 from __future__ import annotations
@@ -74,10 +74,11 @@ _PHRASES: Final = re.compile(
 _LEAST_AKIN: Final = 5
 _MOST_AKIN: Final = 3
 """Letters by which forms of one word differ: a ciphertext is no cipher."""
+_NEAR: Final = 0.5
 _SURE: Final = 0.8
 """Likeness of two words of a family."""
 _LIKELY: Final = 0.6
-"""The same of one word in another."""
+"""The same of neighbours, and of one word in another."""
 _PART_CHARS: Final = 5
 
 
@@ -146,6 +147,11 @@ def likeness(asked: str, said: str) -> float:
         return _SURE
     is_part = min(len(asked), len(said)) >= _PART_CHARS and asked.isalpha() and said.endswith(asked)
     return _LIKELY if is_part else 0.0
+
+
+def is_near(asked: str, said: str) -> bool:
+    """Return whether the table of vectors has two words for neighbours."""
+    return asked.isalpha() and said.isalpha() and nearness(asked, said) >= _NEAR
 
 
 @functools.cache

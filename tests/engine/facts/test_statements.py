@@ -64,6 +64,7 @@ def best(question: str, text: str, year: str = "") -> str | None:
         ("What do we pay for the barn?", "Rent of the barn is 3,150 per month.", "3,150"),
         ("Who leads the tasters?", "The tasters are led by Hr. Olsen.", "Olsen"),
         ("Where are the backups of Authelia stored?", "Backups of Authelia go to a disk in Tove's attic.", "attic"),
+        ("What type of instrument does Tove play?", "Tove plays the guitar in a band.", "guitar"),
     ],
 )  # fmt: skip
 def test_a_sentence_that_says_all_that_is_asked_is_the_answer(question: str, text: str, answer: str) -> None:
