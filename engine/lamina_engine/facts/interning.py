@@ -106,8 +106,7 @@ class EntityInterner:
         if found is None:
             found = self.find_row(name, kind)
             if found < 0:
-                text = names.clean(name)
-                found = self._make(text, names.slug(text), kind, chunk)
+                found = self._make(names.clean(name), kind, chunk)
             of_kind[name] = found
         return self._root(found) if self._merged else found
 
@@ -128,7 +127,7 @@ class EntityInterner:
             fitting = [row for row in rows if kind is None or self._type(row) == kind]
             if len(fitting) > 1 and not self._strict:
                 concepts = [row for row in fitting if self._type(row) == names.DEFAULT_TYPE]
-                return concepts[0] if concepts else self._make_concept(name)
+                return concepts[0] if concepts else self._make(names.clean(name), None)
             if len(fitting) > 1:
                 ids = ", ".join(sorted(self._id(row) for row in fitting))
                 raise AmbiguousEntity(f"{name!r} may be any of {ids}; give one of these ids, or a type")
@@ -162,8 +161,8 @@ class EntityInterner:
     def _id(self, row: int) -> str:
         return self._kg.identity(row) if row < self.base else self._new.id[row - self.base]
 
-    def _make(self, name: str, slug: str, kind: str | None, chunk: str | None) -> int:
-        unspecific = -1
+    def _make(self, name: str, kind: str | None, chunk: str | None = None) -> int:
+        slug, unspecific = names.slug(name), -1
         if kind is not None and kind != names.DEFAULT_TYPE:
             unspecific = self.find_row(name, names.DEFAULT_TYPE)
         type_ = kind or names.DEFAULT_TYPE
@@ -175,10 +174,6 @@ class EntityInterner:
         if unspecific >= 0:  # what was a mere concept is now known to be this
             self.merge(unspecific, row)
         return row
-
-    def _make_concept(self, name: str) -> int:
-        text = names.clean(name)
-        return self._make(text, names.slug(text), None, None)
 
     def merge(self, row: int, into: int) -> None:
         """Merge an entity into another."""

@@ -318,16 +318,12 @@ def append_plan(
             values = {name: np.concatenate([column, extras[name]])[order] for name, column in values.items()}
         stamps = transaction.stamps(len(drafts))[np.searchsorted(drafts, keys[order] // _PLACES_PER_DRAFT)]
         values["origin"] = np.full(len(order), origin, object)
-        transaction.append("facts", _as_log_columns(values), stamps)
+        single = len(order) == 1  # which the log takes fastest as lists
+        transaction.append("facts", {name: each.tolist() if single else each for name, each in values.items()}, stamps)
     found = np.where(found <= FIRST_TOKEN, by_token[np.maximum(FIRST_TOKEN - found, 0)], found)
     found[list(plan.columns.bad)] = -1
     resolved: list[int] = found.tolist()
     return resolved
-
-
-def _as_log_columns(values: dict[str, Column]) -> dict[str, Any]:
-    """Return columns in the form the log takes fastest: a single row as lists."""
-    return {name: column.tolist() if len(column) == 1 else column for name, column in values.items()}
 
 
 def _draft_columns(plan: WritePlan, sources: Sequence[str], chunks: Sequence[str | None]) -> dict[str, Column]:

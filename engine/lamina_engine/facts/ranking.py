@@ -228,7 +228,8 @@ class _Search:
             if not self._admits(score, float(likely[chunk[0]]), int(rows[chunk[0]])):
                 break
             found = self._source.settled(rows[chunk])
-            more = map(RankedFact, [score] * len(found.rows), *(column.tolist() for column in _state_columns(found)))
+            columns = (found.confidence, found.rows, found.valid_from, found.valid_to)
+            more = map(RankedFact, [score] * len(found.rows), *(column.tolist() for column in columns))
             self.best = sorted([*self.best, *more], reverse=True)[: self._k]
             begin, step = begin + step, 8 * step
         return self._last is None or self._last.score < score
@@ -236,10 +237,6 @@ class _Search:
 
 def _concatenate(lists: Iterable[NDArray[np.integer]]) -> I64:
     return np.concatenate([_NO_ROWS, *lists]).astype(np.int64, copy=False)
-
-
-def _state_columns(found: FactStates) -> tuple[NDArray[np.generic], ...]:
-    return found.confidence, found.rows, found.valid_from, found.valid_to
 
 
 def _windows(stop: int) -> Iterator[tuple[int, int]]:
