@@ -264,12 +264,16 @@ def _follow_links(
     if not view.all_active:
         anchors, scores = walks.latest_rows(view, anchors, scores)
     starts = walks.find_starts(view, anchors, scores, invalidated=keep)
+    if not starts.nodes.size:
+        return None
     walk = walks.spread_matches(
         view, starts, intent=intent, depth=settings.depth, beam_width=settings.beam, relations=settings.relations,
         invalidated=keep,
     )  # fmt: skip
     rows = nodes.state_of(view).rows[walk.nodes]
     places = np.flatnonzero((walk.hops > 0) & mask_allowed(selection, rows))
+    if not places.size:
+        return None
     rows = rows[places]
     known, own = isin_sorted(c.rows, rows), _own_matches(c, rows)
     own[~known] = matches(rows[~known])
