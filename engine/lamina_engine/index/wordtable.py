@@ -19,6 +19,7 @@ from lamina_engine.index.separators import BYTE_KINDS, JOINS_AFTER, JOINS_BEFORE
 from lamina_kernels import counting, forms, tokens
 from lamina_kernels._jit import compiled_before, is_ready, warm
 from lamina_kernels.layouts import I32, I64, U8, U16, U32
+from lamina_kernels.sorting import sort_digits
 
 if TYPE_CHECKING:
     from lamina_engine.index.analysis import Pieces
@@ -47,8 +48,8 @@ _KEPT_ROOM: Final = 1 << 21
 
 @functools.cache
 def begin_compiling() -> threading.Thread:
-    """Compile what bulk analysis runs, on a thread, once a process."""
-    return warm((*KERNELS, *FORM_KERNELS))
+    """Compile what bulk analysis and its inverted lists run, on a thread, once a process."""
+    return warm((*KERNELS, *FORM_KERNELS, sort_digits))
 
 
 class Occurrences(NamedTuple):
