@@ -163,8 +163,11 @@ def test_rows_with_equal_scores_the_newest_are_kept() -> None:
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 30])
-def test_postings_are_the_entries_by_term(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("kernel", [True, False])
+def test_postings_are_the_entries_by_term(n: int, kernel: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_AT_ONCE", 4)
+    monkeypatch.setattr(module, "_KERNEL_ENTRIES", 0 if kernel else 1 << 62)
+    monkeypatch.setattr(module, "is_ready", lambda _: kernel)
     block = rows_of(n)
     ref: dict[int, list[tuple[int, tuple[int, ...]]]] = {}
     for row in range(n):
