@@ -6,6 +6,7 @@ a request must name this host and port, come from no other origin, and bring the
 
 from __future__ import annotations
 
+import contextlib
 import hmac
 import os
 import secrets
@@ -123,9 +124,10 @@ def address_of(listener: socket.socket) -> str:
 
 
 def serve(app: ASGIApp, listener: socket.socket, **options: int | str) -> NoReturn:
-    """Serve until the process is ended."""
+    """Serve until the process is ended, which Ctrl-C does without an error."""
     import uvicorn
 
     config = uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=1, **options)  # type: ignore[arg-type]
-    uvicorn.Server(config).run(sockets=[listener])
+    with contextlib.suppress(KeyboardInterrupt):  # uvicorn raises it again when it has closed its connections
+        uvicorn.Server(config).run(sockets=[listener])
     os._exit(0)

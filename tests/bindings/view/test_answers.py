@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -110,6 +111,18 @@ def test_a_growing_vault_is_seen_as_it_is_now(tmp_path: Path) -> None:
         assert served.get("/api/recall?q=turbots").json()["hits"][0]["id"] == "new"
     finally:
         served.stop()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="asks about POSIX signals")
+def test_ctrl_c_ends_it_without_an_error(tmp_path: Path) -> None:
+    from tests.bindings.view.conftest import fill
+
+    served = Served(fill(tmp_path / "v"))
+    assert served.get("/api/version").status_code == 200
+    served.process.send_signal(signal.SIGINT)
+    _, said = served.process.communicate(timeout=60)
+    assert served.process.returncode == 0
+    assert said == "lamina: this address opens the vault to whoever has it; Ctrl-C ends it\n"
 
 
 def test_a_missing_vault_and_a_wrong_date_are_said_before_anything_is_served(tmp_path: Path) -> None:
