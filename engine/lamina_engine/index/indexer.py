@@ -12,6 +12,7 @@ import logging
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -23,8 +24,19 @@ from lamina_engine.index.analysis import ANALYSIS_ID, Analyzer
 from lamina_engine.index.coding import Coding
 from lamina_engine.index.keys import KeyIndex
 from lamina_engine.index.quantised import QuantisedIndex, covered_rows, train_rows
-from lamina_engine.index.reanalysis import write_changed_terms
-from lamina_engine.index.tables import KEYS, LEXICAL, NO_MORE, TERMS, VECTORS, BulkHint, Tables, lists_name, terms_name
+from lamina_engine.index.reanalysis import find_former_terms
+from lamina_engine.index.tables import (
+    KEYS,
+    LEXICAL,
+    NO_MORE,
+    TERMS,
+    VECTORS,
+    BulkHint,
+    Tables,
+    lists_name,
+    terms_name,
+    terms_path,
+)
 from lamina_engine.index.terms import (
     TermsDamaged,
     build_zones,
@@ -169,8 +181,10 @@ class Indexer:
         self._wake_text(hint)
 
     def carry_terms(self, before: Snapshot) -> None:
-        """Write forward lists of segments rewritten since a version, from those they had."""
-        write_changed_terms(self._tables.folder, before, self._store.snapshot(), self._analyzer)
+        """Keep the forward lists that segments rewritten since a version had."""
+        tables = self._tables
+        found = find_former_terms(partial(terms_path, tables.folder), before, self._store.snapshot())
+        tables.put_former_terms(found)
 
     def is_behind(self) -> bool:
         """Return True if forward lists of a segment, or keys of a whole block, are missing."""

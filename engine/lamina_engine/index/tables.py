@@ -22,6 +22,7 @@ from lamina_engine.index.keys import KeyIndex, KeysDamaged, hash_ids, hash_versi
 from lamina_engine.index.languages import LANGUAGES
 from lamina_engine.index.log_analysis import BodyWords, analyse_rows, make_analyzers
 from lamina_engine.index.quantised import QuantisedIndex, VectorsDamaged
+from lamina_engine.index.reanalysis import FormerTerms, renew_terms
 from lamina_engine.index.row_columns import CategoryTable, RowColumn
 from lamina_engine.index.scoring import ForwardLists, sum_lengths
 from lamina_engine.index.tail import Tail, TailWords
@@ -159,6 +160,8 @@ class Tables(Cache):
         self._tail_words = TailWords(0)
         self._analyzer = Analyzer()
         self._analyzers: list[Analyzer] = []
+        self._former_terms: dict[str, FormerTerms] = {}
+        """By segment, until its own are made of them."""
         """Of the threads that analyse the log's rows; see `forget_words`."""
         self._text: _OpenText | None = None
         self._quantised: dict[str, QuantisedIndex] = {}
@@ -389,8 +392,12 @@ class Tables(Cache):
                             raise TermsDamaged("another number of rows")
                     except TermsDamaged:
                         self._analyzers = self._analyzers or make_analyzers()
-                        stop = segment.start + segment.rows
-                        rows = analyse_rows(snapshot, segment.start, stop, self._analyzers, kept)
+                        former = self._former_terms.pop(segment.ref.name, None)
+                        if former is not None:
+                            rows = renew_terms(snapshot, segment, former, self._analyzers[0])
+                        else:
+                            stop = segment.start + segment.rows
+                            rows = analyse_rows(snapshot, segment.start, stop, self._analyzers, kept)
                     found = self._terms[segment.ref.name] = (segment.start, read_only(rows))
         return found[1]
 
@@ -506,10 +513,15 @@ class Tables(Cache):
     def put_terms(self, segment: Segment, rows: TermRows) -> None:
         """Remember the forward lists of a segment just written."""
         self._terms[segment.ref.name] = (segment.start, read_only(rows))
+        self._former_terms.pop(segment.ref.name, None)
         self._languages.pop(segment.ref.name, None)
         self._totals.pop(segment.ref.name, None)
         if self._segment_lists.pop(segment.ref.name, None) is not None or segment.rows >= inverted.LEAST_ROWS:
             self._lists = None
+
+    def put_former_terms(self, found: Mapping[str, FormerTerms]) -> None:
+        """Remember what the forward lists of rewritten segments can be made of, by their names."""
+        self._former_terms = dict(found)
 
     def known_terms(self) -> list[tuple[int, TermRows]]:
         """Return (first row, forward lists) of all segments in memory, those merged away included."""

@@ -30,8 +30,9 @@ class UnionIndexer(Indexer):
         """Do nothing: a shard analyses its rows when it has them."""
 
     def carry_terms(self, before: Snapshot) -> None:
-        """Write the forward lists of rewritten segments, in every shard."""
+        """Keep the forward lists that rewritten segments had, in every shard."""
         for shard, own in zip(self._shards(), before.holders[1:], strict=True):
+            shard.view()  # where rows of it were forgotten, another indexer takes over
             shard.indexer.carry_terms(own)
 
     def catch_up(self, view: Callable[[], View], hint: BulkHint = NO_MORE) -> None:

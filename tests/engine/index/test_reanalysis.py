@@ -12,11 +12,12 @@ from lamina_engine.index import reanalysis
 from lamina_engine.index.analysis import Analyzer
 from lamina_engine.index.tables import terms_path
 from lamina_engine.index.terms import build_zones, open_terms
+from lamina_engine.index.textbuilder import LARGE_ROWS
 from lamina_engine.index.zones import Zones, zones_of
 from lamina_engine.memory import Memory
 from lamina_kernels.layouts import TermRows
 
-ROWS = 600
+ROWS = 5_000
 
 
 def fill(vault: lamina.Vault) -> None:
@@ -24,7 +25,7 @@ def fill(vault: lamina.Vault) -> None:
     vault.add(
         {
             "id": f"chunk-{i}",
-            "text": f"short {i}" if i % 4 == 3 else f"The number {i} and word{i % 37} stand in a text. " * 12,
+            "text": f"short {i}" if i % 4 == 3 else f"The number {i} and word{i % 37} stand in a text. " * 3,
             "title": f"Title {i // 20}",
             "tags": [f"tag{i % 5}"],
             "source": f"notes/{i // 20}.md",
@@ -51,7 +52,7 @@ def check(vault: Path) -> None:
     """Compare the files of forward lists with an analysis of the log."""
     memory = Memory(vault, mode="r")
     snapshot = memory.store.snapshot()
-    segments = [segment for segment in snapshot.segments("chunks") if segment.rows >= 256]
+    segments = [segment for segment in snapshot.segments("chunks") if segment.rows >= LARGE_ROWS]
     assert segments
     for segment in segments:
         found = open_terms(terms_path(memory.tables.folder, segment), verify=True)
@@ -65,18 +66,21 @@ def check(vault: Path) -> None:
 def test_only_changed_rows_are_analysed_again(tmp_path: Path, analysed: list[int], gone: list[str]) -> None:
     with lamina.open(tmp_path / "vault", create=True) as vault:
         fill(vault)
+    with lamina.open(tmp_path / "vault") as vault:
         vault.forget(gone, dry_run=False)
-        assert len(analysed) == 1
-        assert len(gone) <= analysed[0] <= 10 * len(gone)
-        check(vault.path)
+        assert not {hit.id for hit in vault.recall("+'number 100'", 50)} & set(gone)
+    check(vault.path)
+    assert len(analysed) == 1
+    assert len(gone) <= analysed[0] <= 10 * len(gone)
 
 
 def test_many_changed_rows_are_left_to_the_analysis_of_all(tmp_path: Path, analysed: list[int]) -> None:
     with lamina.open(tmp_path / "vault", create=True) as vault:
         fill(vault)
-        vault.forget([f"chunk-{i}" for i in range(90, 400)], dry_run=False)
-        assert analysed == []
-        check(vault.path)
+    with lamina.open(tmp_path / "vault") as vault:
+        vault.forget([f"chunk-{i}" for i in range(90, 1_500)], dry_run=False)
+    check(vault.path)
+    assert analysed == []
 
 
 def test_damaged_lists_are_not_carried_on(tmp_path: Path, analysed: list[int]) -> None:
@@ -90,5 +94,16 @@ def test_damaged_lists_are_not_carried_on(tmp_path: Path, analysed: list[int]) -
         file.write_bytes(content)
     with lamina.open(tmp_path / "vault") as vault:
         vault.forget(["chunk-100"], dry_run=False)
-        assert analysed == []
-        check(vault.path)
+    check(vault.path)
+    assert analysed == []
+
+
+def test_shards_keep_theirs(tmp_path: Path, analysed: list[int]) -> None:
+    with lamina.open(tmp_path / "vault", create=True) as vault:
+        fill(vault)
+        vault.shard(tmp_path / "sharded", 1)
+    with lamina.open(tmp_path / "sharded") as vault:
+        vault.forget(["chunk-100"], dry_run=False)
+        assert vault.recall("number 101", 3)
+    assert len(analysed) == 1
+    check(tmp_path / "sharded" / "shards" / "00")
