@@ -7,19 +7,24 @@ from collections.abc import Mapping
 from datetime import date, datetime, timedelta
 from datetime import time as clock_time
 from decimal import Decimal
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from lamina_engine.clock import format_instant, parse_instant
 from lamina_engine.errors import InvalidArgument, name_type
 
+_FINER: Final = ("ns", "ps", "fs", "as")
+"""Units of NumPy for less than the microsecond that Python's dates and durations end at."""
+_OF_SCALARS: Final = "mMgG"
+"""Kinds of arrays whose `tolist` gives no values of Python: dates, durations and long doubles."""
+
 
 def json_value(value: object, where: str) -> Any:
     """Convert a value to JSON.
 
-    Dates become ISO 8601 text, sets sorted lists, bytes hexadecimal text, decimals text, durations seconds, NumPy scalars and arrays their
-    Python equals, and NaN and infinities null, which JSON has no other word for.
+    Dates become ISO 8601 text, sets sorted lists, bytes hexadecimal text, decimals text, durations seconds, NumPy scalars
+    and arrays their Python equals, and NaN and infinities null, which JSON has no other word for.
     """
     try:
         return _json_value(value, where)
@@ -43,6 +48,8 @@ def _json_value(value: object, where: str) -> Any:
         items = sorted(value, key=repr) if isinstance(value, (set, frozenset)) else value
         return [_json_value(item, where) for item in items]
     if isinstance(value, np.ndarray):
+        if value.dtype.char in _OF_SCALARS:
+            return _json_value(list(value) if value.ndim else value[()], where)
         return _json_value(value.tolist(), where)
     if isinstance(value, np.generic):
         return _json_value(scalar_of(value), where)
@@ -72,10 +79,15 @@ def is_missing(value: object) -> bool:
 
 
 def scalar_of(value: np.generic) -> object:
-    """Return a NumPy scalar as Python's; nanoseconds as a datetime, not as a number."""
-    if isinstance(value, np.datetime64) and isinstance(value.item(), int):
-        value = value.astype("datetime64[us]")
-    return value.item()
+    """Return a NumPy scalar as Python's; a date or duration that Python cannot hold is text."""
+    found = value.item()
+    if isinstance(value, (np.datetime64, np.timedelta64)) and isinstance(found, int):
+        if np.datetime_data(value.dtype)[0] not in _FINER:
+            return str(value)
+        return value.astype(f"{value.dtype.kind}8[us]").item()
+    if isinstance(found, np.generic):  # a long double
+        return float(found) if isinstance(found, np.floating) else complex(found)
+    return found
 
 
 def shown(value: object) -> str:

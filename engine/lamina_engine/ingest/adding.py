@@ -186,6 +186,11 @@ def _batches(memory: Memory, records: Any, fields: Mapping[str, Any]) -> Iterato
                 raise InvalidArgument(f"records: {said}; nothing of this batch was written")
             yield batch_of_columns(columns, defaults)
         return
+    if hasattr(records, "__dataframe__"):  # whose iterator gives names of columns, which would be stored as texts
+        raise InvalidArgument(
+            f"records is {name_type(records)}, which has no stream for PyArrow; give pyarrow.Table.from_pandas(frame), "
+            "or use a later version of pandas"
+        )
     if not isinstance(records, Iterable) or isinstance(records, bytes | set | frozenset):
         raise InvalidArgument(f"records is {name_type(records)}; give texts, mappings with 'text', or a table")
     checked = []

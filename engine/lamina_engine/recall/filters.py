@@ -25,7 +25,7 @@ from lamina_engine.index.row_columns import FIELDS as CATEGORY_FIELDS
 from lamina_engine.index.row_columns import facet
 from lamina_engine.index.state import ACTIVE, FORGOTTEN, INVALIDATED, STATUS_NAMES
 from lamina_engine.index.view import View
-from lamina_engine.json_values import json_value
+from lamina_engine.json_values import json_value, scalar_of
 from lamina_engine.recall.lanes import Mask, Selection
 from lamina_engine.store.segments import Segment
 from lamina_engine.stored_json import read_json
@@ -163,6 +163,8 @@ def _parse_predicate(field: str, name: str, operator: str, value: Any, read: _Re
 
 
 def _parse_operand(field: str, name: str, value: Any, read: _Reader) -> Any:
+    if isinstance(value, np.generic):
+        value = scalar_of(value)
     if value is None:
         return None
     if isinstance(value, str) and not is_unicode(value):
@@ -183,7 +185,7 @@ def _parse_operand(field: str, name: str, value: Any, read: _Reader) -> Any:
         raise InvalidArgument(f"where['ordinal'] compares with a number, not {value!r}")
     if name in (*CATEGORY_FIELDS, *STRING_FIELDS, "tags") and not isinstance(value, str):
         raise InvalidArgument(f"where[{field!r}] compares with text, not {value!r:.60}")
-    if isinstance(value, Mapping | list | tuple | set | frozenset):
+    if isinstance(value, Mapping | list | tuple | set | frozenset | np.ndarray):
         raise InvalidArgument(f"where[{field!r}] compares with one value, not {value!r:.60}")
     if type(value) in _COMPARABLE:
         return value

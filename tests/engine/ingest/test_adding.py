@@ -400,6 +400,21 @@ def test_a_column_is_no_table(lexical_vault: Vault) -> None:
         lexical_vault.add(column)
 
 
+def test_names_of_columns_are_no_texts(lexical_vault: Vault) -> None:
+    class Frame:
+        """Like that of pandas 2.1: no stream, and an iterator over its columns."""
+
+        def __dataframe__(self) -> object:
+            raise NotImplementedError
+
+        def __iter__(self) -> Iterator[str]:
+            return iter(("text", "project"))
+
+    with pytest.raises(InvalidArgument, match=r"records is a Frame, .* pyarrow\.Table\.from_pandas"):
+        lexical_vault.add(Frame())  # type: ignore[arg-type]
+    assert len(lexical_vault) == 0
+
+
 def test_a_table_with_a_bad_row_is_refused_and_not_skipped(lexical_vault: Vault) -> None:
     with pytest.raises(InvalidArgument, match=r"^records: row 1: text=None is blank; give non-empty text; nothing of"):
         lexical_vault.add(pa.table({"text": ["a", None]}))

@@ -307,3 +307,27 @@ def test_nanoseconds_of_numpy_are_a_date() -> None:
     got = normalise_record({"text": "x", "created_at": moment, "due": moment, "day": np.datetime64("2026-03-01")})
     assert got.created_at_us == parse_instant("2026-03-01T12:00:00.123456Z")
     assert got.metadata == {"due": "2026-03-01T12:00:00.123456", "day": "2026-03-01"}
+
+
+def test_durations_and_arrays_of_numpy_are_no_numbers() -> None:
+    # nanoseconds became 18-digit numbers, a long double "nested too deeply"
+    for value, ref in (
+        (np.timedelta64(5_000_000_000, "ns"), 5.0),
+        (np.timedelta64(2, "M"), "2 months"),
+        (np.timedelta64("NaT"), None),
+        (np.array(["2026-03-01", "NaT"], "datetime64[ns]"), ["2026-03-01T00:00:00", None]),
+        (np.array([[1_500_000_000]], "timedelta64[ns]"), [[1.5]]),
+        (np.array(5), 5),
+        (np.ma.masked_equal([1, 2], 2), [1, None]),
+        (
+            np.ma.array(np.array(["2026-03-01"] * 2, "datetime64[ns]"), mask=[False, True]),
+            ["2026-03-01T00:00:00", None],
+        ),
+        (np.datetime64("99999-01-01"), "99999-01-01"),
+        (np.array([1.5], np.longdouble), [1.5]),
+    ):
+        assert json_value(value, "metadata") == ref
+    with pytest.raises(InvalidArgument, match="is a complex"):
+        json_value(np.clongdouble(1), "metadata")
+    with pytest.raises(InvalidArgument, match="created_at"):
+        normalise_record({"text": "x", "created_at": np.timedelta64(5, "ns")})

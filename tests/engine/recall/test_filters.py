@@ -470,6 +470,22 @@ def test_metadata_is_compared_as_it_is_kept(lexical_vault: Vault) -> None:
         lexical_vault.count({"due": Path("2026-01-02")})
 
 
+def test_scalars_of_numpy_are_compared_in_every_field(lexical_vault: Vault) -> None:
+    # only metadata took them; "not NumPy's True" and "is not a date" were the answers of the others
+    lexical_vault.add("one", created_at="2026-01-02", success=True, metadata={"n": 1.5})
+    for filter_, ref in (
+        ({"success": np.bool_(True)}, 1),
+        ({"created_at": {"gte": np.datetime64("2026-01-02T00:00:00.000000000")}}, 1),
+        ({"created_at": {"lt": np.datetime64("2026-01-02")}}, 0),
+        ({"ordinal": {"gte": np.int64(10)}}, 0),
+        ({"n": np.float32(1.5)}, 1),
+        ({"n": np.longdouble(1.5)}, 1),
+    ):
+        assert lexical_vault.count(filter_) == ref, filter_
+    with pytest.raises(InvalidArgument, match="compares with one value"):
+        lexical_vault.count({"n": np.array([1.5])})
+
+
 def test_a_filter_on_texts_says_where_they_are_asked(lexical_vault: Vault) -> None:
     lexical_vault.add("one")
     with pytest.raises(InvalidArgument, match="the query does"):
