@@ -429,9 +429,8 @@ class Vault:
             Texts, or records with ``text`` and any of ``id, title, type, collection, project, session, agent, source,
             created_at, success, tags, vector, metadata``; other keys go to the metadata. Metadata is kept as JSON: dates
             become ISO 8601 text, decimals text, bytes hexadecimal text, sets sorted lists, NaN null; what JSON cannot hold
-            is refused. Where ``source``, or
-            ``source_file`` in the metadata, is a file of a git repository, its commit and blob are recorded for
-            `freshness`. A table is one of PyArrow, pandas, polars or DuckDB, or a reader.
+            is refused. Where ``source``, or ``source_file`` in the metadata, is a file of a git repository, its commit and
+            blob are recorded for `freshness`. A table is one of PyArrow, pandas, polars or DuckDB, or a reader.
         links : bool
             Also make the cheap links: those that the texts hold (``[[Title]]``, Markdown), and mentions now and then. Off by
             default, as links would then depend on how records are batched; the next `ingest` or `build_links` makes all.
@@ -763,9 +762,8 @@ class Vault:
         Backups and exports are not reached. A source that is ingested again unchanged brings nothing back; one whose
         file was changed or moved, and still has the text, does.
 
-        Files that hold a chunk are written again, and indexes behind it, for one chunk as for a thousand: some seconds at
-        60,000 chunks. Give all ids in one call; `invalidate` takes a chunk out of
-        recall in milliseconds.
+        The files that hold a chunk and the indexes made from it are written again, for one chunk as for a thousand: a
+        second or two at 60,000 chunks. Give all ids in one call; `invalidate` takes a chunk out of recall in milliseconds.
 
         Examples
         --------

@@ -103,7 +103,7 @@ def invert(block: TermRows) -> Inverted:
     Notes
     -----
     One sort of packed (hash, row, code) keys by their hashes; the rest goes a thousand rows at a time, as fresh memory
-    costs more than what is done in it. O(e) for e entries; O(e log e) as long as few have been asked for.
+    costs more than what is done in it. O(e) for e entries; O(e log e) for few of them while the kernel is not loaded.
     """
     triples, code_of = _common_triples(block)
     keys = np.empty(block.hashes.size, np.int64)

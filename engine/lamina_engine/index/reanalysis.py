@@ -55,9 +55,7 @@ def find_former_terms(path_of: Callable[[Segment], Path], before: Snapshot, afte
         offsets = np.flatnonzero(changed[old.start : old.start + old.rows])
         if _MOST_CHANGED * offsets.size <= old.rows:
             try:
-                rows = open_terms(
-                    path_of(old), verify=True
-                )  # a checksum of what is made of them would hide a flipped bit
+                rows = open_terms(path_of(old), verify=True)  # written again, a flipped bit would have a valid checksum
             except TermsDamaged:
                 continue
             if len(rows.lengths) == old.rows:

@@ -206,8 +206,6 @@ def list_queries(cells: I32, order: I64, starts: I64, out_queries: I32) -> None:
             at[cell] += 1
 
 
-"""An entry of a list of namers that nothing has filled."""
-
 _MOST_CODE: Final = 127
 _LEAST: Final = 1e-30
 """Stands for the greatest number of a row of zeros."""
