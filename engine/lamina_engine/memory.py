@@ -324,9 +324,11 @@ class Memory:
                 raise
             try:
                 self.view()  # where rows were forgotten, another indexer takes over
-                if self.store.snapshot().generation > view.snapshot.generation:
-                    self.indexer.carry_terms(view.snapshot)
-                self.indexer.catch_up(self.view, hint)
+                try:
+                    if self.store.snapshot().generation > view.snapshot.generation:
+                        self.indexer.carry_terms(view.snapshot)
+                finally:
+                    self.indexer.catch_up(self.view, hint)  # removes what was made of forgotten rows, whatever failed
             except Exception as error:  # whatever it is: the log is committed, and the caller must not write twice
                 self.indexer.discard_staged()
                 logger.warning("%s: the indexes are behind, the next write catches up: %r", self.root, error)

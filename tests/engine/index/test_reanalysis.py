@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import lamina
-from lamina_engine.index import reanalysis
+from lamina_engine.index import indexer, reanalysis
 from lamina_engine.index.analysis import Analyzer
 from lamina_engine.index.tables import terms_path
 from lamina_engine.index.terms import build_zones, open_terms
@@ -107,3 +108,26 @@ def test_shards_keep_theirs(tmp_path: Path, analysed: list[int]) -> None:
         assert vault.recall("number 101", 3)
     assert len(analysed) == 1
     check(tmp_path / "sharded" / "shards" / "00")
+
+
+        assert analysed == []
+        check(vault.path)
+
+
+def test_no_words_of_what_was_forgotten_stay_where_the_reanalysis_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # the error came before the files of the former segments were removed, which then stayed
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOMEM, "Cannot allocate memory")
+
+    with lamina.open(tmp_path / "vault", create=True) as vault:
+        fill(vault)
+    files = tmp_path / "vault" / "index" / "terms"
+    former = {path.name for path in files.glob("*.terms")}
+    with lamina.open(tmp_path / "vault") as vault:
+        monkeypatch.setattr(indexer, "find_former_terms", refuse)
+        vault.forget(["chunk-100"], dry_run=False)
+        assert former
+        assert former.isdisjoint(path.name for path in files.iterdir())
+    check(tmp_path / "vault")
