@@ -110,10 +110,6 @@ def test_shards_keep_theirs(tmp_path: Path, analysed: list[int]) -> None:
     check(tmp_path / "sharded" / "shards" / "00")
 
 
-        assert analysed == []
-        check(vault.path)
-
-
 def test_no_words_of_what_was_forgotten_stay_where_the_reanalysis_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
