@@ -132,7 +132,11 @@ def sort_digits(out_keys: I64, low: int) -> None:
             out_keys[i] = source[i]
 
 
-@kernel
+def _spread_examples() -> tuple[object, ...]:
+    return np.zeros(1, np.int64), 0, np.zeros(1, np.int64)
+
+
+@kernel(examples=[_spread_examples])
 def sort_spread(out_keys: I64, shift: int, out_room: I64) -> None:
     """Sort numbers whose highest byte that differs is spread as evenly as a hash.
 

@@ -77,7 +77,7 @@ def normalise_record(record: Mapping[str, object], *, tz: str = "UTC", now_us: i
         text=_check_text(record),
         id=check_id(_name(record, "id")),
         **{name: _name(record, name) or None for name in NAME_FIELDS[1:]},
-        created_at_us=None if is_missing(created_at) else check_instant(created_at, tz, now_us),
+        created_at_us=None if created_at is None or is_missing(created_at) else check_instant(created_at, tz, now_us),
         success=_check_success(record.get("success")),
         tags=check_tags(record.get("tags")),
         vector=_check_vector(record.get("vector")),
@@ -161,7 +161,7 @@ def _name(record: Mapping[str, object], name: str) -> str | None:
         return None
     if not isinstance(value, str):
         raise misfit(name, value, "str or None")
-    return check_unicode(value, name)
+    return value if value.isascii() else check_unicode(value, name)
 
 
 _NAMED: Final = 6
@@ -181,7 +181,7 @@ def _check_text(record: Mapping[str, object]) -> str:
         raise misfit("text", value, allowed)
     if not value or value.isspace():
         raise InvalidArgument(f"text={value[:20]!r} is blank; give non-empty text")
-    return check_unicode(value, "text")
+    return value if value.isascii() else check_unicode(value, "text")
 
 
 def _check_success(value: object) -> bool | None:
