@@ -74,7 +74,7 @@ def _json_text(value: object, where: str) -> str | float:
 
 
 def is_missing(value: object) -> bool:
-    """Return whether a date is None, or the NaT that pandas and NumPy have in its place."""
+    """Return True if a date is None, or the NaT that pandas and NumPy have in its place."""
     return value is None or (isinstance(value, (datetime, np.datetime64)) and bool(value != value))
 
 

@@ -160,9 +160,9 @@ class Tables(Cache):
         self._tail_words = TailWords(0)
         self._analyzer = Analyzer()
         self._analyzers: list[Analyzer] = []
+        """Of the threads that analyse the log's rows; see `forget_words`."""
         self._former_terms: dict[str, FormerTerms] = {}
         """By segment, until its own are made of them."""
-        """Of the threads that analyse the log's rows; see `forget_words`."""
         self._text: _OpenText | None = None
         self._quantised: dict[str, QuantisedIndex] = {}
         """Vector codes by name, of two versions: while a writer goes on to new ones, recalls still read those before."""

@@ -16,7 +16,7 @@ import re
 import unicodedata
 from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
@@ -104,6 +104,15 @@ class Outline(NamedTuple):
     """Ranges of code, ascending: nothing in them is a tag or a link."""
 
 
+def scan_blocks(lines: Sequence[str], take: Callable[[int, int], int]) -> None:
+    """Call ``take`` where each block starts, with its line and offset; it returns its lines."""
+    i, offset = 0, 0
+    while i < len(lines):
+        taken = take(i, offset) if lines[i].strip() else 1
+        offset += sum(len(line) + 1 for line in lines[i : i + taken])
+        i += taken
+
+
 class BlockScanner(ABC):
     """Scanner of a text's lines; a format says which block begins at a line."""
 
@@ -119,11 +128,7 @@ class BlockScanner(ABC):
 
     def outline(self) -> Outline:
         """Return the outline; the title is a first heading of level one. O(n)."""
-        i, offset = 0, 0
-        while i < len(self._lines):
-            taken = self._take(i, offset) if self._lines[i].strip() else 1
-            offset += sum(len(line) + 1 for line in self._lines[i : i + taken])
-            i += taken
+        scan_blocks(self._lines, self._take)
         if not self._blocks and self._text:
             self._blocks = [Block(0, 0, "paragraph")]
         stops = [block.start for block in self._blocks[1:]] + [len(self._text)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from lamina_engine.ingest.chunking import DEEPEST, ENTRY, MAX_HEADING_CHARS, Block, Outline, shorten_term
+from lamina_engine.ingest.chunking import DEEPEST, ENTRY, MAX_HEADING_CHARS, Block, Outline, scan_blocks, shorten_term
 
 _GAP = re.compile(r"\n[ \t]*\n\s*")
 
@@ -60,11 +60,7 @@ class _Scanner:
 
     def outline(self) -> Outline:
         """Return the outline."""
-        i, offset = 0, 0
-        while i < len(self._lines):
-            taken = self._take(i, offset) if self._lines[i].strip() else 1
-            offset += sum(len(line) + 1 for line in self._lines[i : i + taken])
-            i += taken
+        scan_blocks(self._lines, self._take)
         return self._finish()
 
     def _take(self, i: int, offset: int) -> int:
