@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Literal, NoReturn, Self, Unpack, cast
 
 from lamina import location
+from lamina.accessor import unpicklable
 from lamina.options import RankOptions, RecallOptions
 from lamina.results import Hits, Results
 from lamina.startup import gc_paused
@@ -299,7 +300,7 @@ class Vault:
         return f"<Vault {name!r}: {count:,} chunk{'' if count == 1 else 's'}>"
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError(f"an open vault cannot be pickled; open {str(self.path)!r} in each process")
+        raise unpicklable(self.path)
 
     def __getitem__(self, id: str) -> Chunk:
         return self.get(id)

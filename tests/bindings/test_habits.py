@@ -72,3 +72,5 @@ def test_another_librarys_argument_names_ours(vault: lamina.Vault, method: str, 
 def test_a_vault_is_opened_in_each_process(vault: lamina.Vault) -> None:
     with pytest.raises(TypeError, match="in each process"):
         pickle.dumps(vault.recall)  # what `ProcessPoolExecutor.map(vault.recall, questions)` does
+    with pytest.raises(TypeError, match="in each process"):
+        pickle.dumps(vault.facts.list)
